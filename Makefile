@@ -38,7 +38,11 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help demo test lint format collection native-build native-test bench fuzz mutations laws shuffled gpu-check build-tools environment \
+=======
+.PHONY: help demo test lint format collection native-test bench fuzz mutations laws gpu-check build-tools environment \
+>>>>>>> main
   frameworks system clean
 
 help: ## Say what there is.
@@ -78,15 +82,16 @@ collection: environment
 	$(call say,Collecting the tests$(,) so that modules are compiled once and not by every process that runs tests)
 	@$(BIN)/python -m pytest --collect-only -qq >/dev/null || true # the run will say what is wrong
 
-native-build: build-tools
+native-test: $(SANITIZED)/passed ## Build the native tests with the address and undefined-behaviour sanitizers and run them.
+
+$(SANITIZED)/passed: $(PROJECT) $(wildcard native/hostile/*) | build-tools
 	$(call say,Building the native tests with the address and undefined-behaviour sanitizers)
 	@$(BIN)/cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
 	  -DPENSTOCK_NATIVE_TESTS=ON -DPENSTOCK_SANITIZE=ON >/dev/null
 	@$(BIN)/cmake --build $(SANITIZED) -j $(JOBS) -- --quiet
-
-native-test: native-build ## Build the native tests with the address and undefined-behaviour sanitizers and run them.
 	$(call say,Running the native tests)
 	@$(BIN)/ctest --test-dir $(SANITIZED) --no-tests=error --output-on-failure -j $(JOBS)
+	@touch $@
 
 fuzz: native-test ## Fuzz each native kernel for FUZZ_SECONDS (60) seconds under the sanitizers.
 	$(call say,Fuzzing each native kernel for $(FUZZ_SECONDS) seconds)
@@ -124,12 +129,13 @@ build-tools: $(VENV)/tools-installed
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
 
 frameworks: environment ## Install PyTorch, JAX, TensorFlow, Keras, training loops and what sources are tested beside into .venv, so that those tests run too.
-	$(call say,Installing PyTorch$(,) JAX$(,) ArrayRecord$(,) Datasets$(,) TensorFlow$(,) Keras$(,) Lightning$(,) Transformers$(,) Accelerate$(,) Orbax$(,) Ray and Dask$(,) which are tested with where they are there)
+	$(call say,Installing PyTorch$(,) JAX$(,) ArrayRecord$(,) Datasets$(,) TensorFlow$(,) Keras$(,) Lightning$(,) Transformers$(,) Accelerate$(,) Orbax$(,) Ray$(,) Dask$(,) OpenTelemetry and tensorboardX$(,) which are tested with where they are there)
 	@$(PIP) torch==2.13.0 "jax>=0.4.30"
 	@$(PIP) array-record datasets
 	@$(PIP) "tensorflow-cpu>=2.16" "keras>=3.7"
 	@$(PIP) torch==2.13.0 lightning transformers accelerate orbax-checkpoint
 	@$(PIP) ray distributed
+	@$(PIP) opentelemetry-sdk tensorboardX
 	@command -v mpiexec >/dev/null && $(PIP) mpi4py || echo "Without MPI here (mpiexec), its test is skipped"
 
 clean: ## Remove .venv and everything that was built.

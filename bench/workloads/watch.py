@@ -46,7 +46,9 @@ def job(name: str, title: str, contenders: list[Contender], most: float) -> Job:
         contenders=tuple(contenders),
         check=lambda label, checks: check(checks),
         target=Target(of_limit=most),
-        footnotes=("Both take slices of an endless pass in turn, in one process.",),
+        footnotes=(
+            "Pairs of iterators take slices of endless passes in turn, in one process; the median of many pairs.",
+        ),
     )
 
 

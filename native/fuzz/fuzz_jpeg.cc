@@ -59,7 +59,7 @@ void change_code(Bytes& file, Choices& choices) {
   if (end - begin < 18) return;
   uint8_t* const counts = file.data() + begin;  // of length l at l
   const size_t length = 1 + choices.below(16), other = std::clamp<size_t>(length + choices.below(3) - 1, 1, 16);
-  const auto symbol = [&] { return begin + 17 + choices.below(end - begin - 17); };
+  const auto symbol = [&, begin = begin, end = end] { return begin + 17 + choices.below(end - begin - 17); };
   switch (choices.below(6)) {
     case 0:
       if (counts[length] > 0) --counts[length], ++counts[other];

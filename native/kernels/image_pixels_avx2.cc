@@ -3,6 +3,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include <cstring>
@@ -133,10 +134,15 @@ PENSTOCK_AVX2 void write_row(const PixelFormat& format, const uint8_t* row, int6
   }
 }
 
+bool has_f16c() {  // for which Clang 14 has no name in __builtin_cpu_supports
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
+}
+
 }  // namespace
 
 WriteRow avx2_write_row() {
-  static const bool available = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  static const bool available = __builtin_cpu_supports("avx2") && has_f16c();
   return available ? write_row : nullptr;
 }
 

@@ -84,10 +84,6 @@ bool ImageRunner::copy_pixels(const ImageProgram& program, void* out) {
   const PixelFormat& format = program.format;
   const CropBox& box = geometry_.source.box;
   const int channels = static_cast<int>(format.channels);
-  const bool whole = box.height == reader_.height() && box.width == reader_.width();
-  if (whole && format.is_plain() && !geometry_.source.flipped) {
-    return reader_.read_into(channels, static_cast<uint8_t*>(out), box.width * channels);
-  }
   row_.resize(static_cast<size_t>(box.width * channels) + kSlack);
   Target target{this, &format, static_cast<uint8_t*>(out), box.height, box.width, 0, geometry_.source.flipped};
   return reader_.read(1, channels, Region{box.top, box.left, box.height, box.width}, take_copied_row, &target);

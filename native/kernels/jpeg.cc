@@ -101,6 +101,7 @@ JpegReader::~JpegReader() { forget(); }
 // must not depend on earlier files. That costs a microsecond.
 bool JpegReader::renew() {
   forget();
+  ended_ = false;
   jpeg_.err = jpeg_std_error(&trap_.manager);
   trap_.manager.error_exit = on_error;
   trap_.manager.emit_message = on_message;
@@ -161,7 +162,19 @@ void JpegReader::start_output(int denominator, int channels) {
   } else {
     jpeg_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   }
-  jpeg_start_decompress(&jpeg_);
+  jpeg_start_decompress(&jpeg_);  // reads all scans, if there are several
+  if (ended_ && !has_all_scans()) refuse_truncated();
+}
+
+// Whether the scans that were read hold all values of the image, for a file that ends without an end marker.
+bool JpegReader::has_all_scans() const {
+  for (int c = 0; c < jpeg_.num_components; ++c) {
+    if (jpeg_.comp_info[c].quant_table == nullptr) return false;  // it is set by the component's first scan
+    for (int k = 0; jpeg_.coef_bits != nullptr && k < DCTSIZE2; ++k) {
+      if (jpeg_.coef_bits[c][k] != 0) return false;  // bits of a progressive file that are still to come; -1: all
+    }
+  }
+  return true;
 }
 
 // Whether libjpeg-turbo's partial decoding gives the pixels of a whole one: luma sampled as usual, others once. With a
@@ -243,36 +256,9 @@ bool JpegReader::read(int denominator, int channels, const Region& region, RowSi
   return true;
 }
 
-bool JpegReader::read_into(int channels, uint8_t* out, ptrdiff_t stride) {
-  if (jpeg_.num_components == 4) {
-    struct Target {
-      uint8_t* out;
-      ptrdiff_t stride;
-      size_t bytes;
-    } target{out, stride, static_cast<size_t>(width() * channels)};
-    const RowSink copy = [](void* context, int64_t y, const uint8_t* row) {
-      const Target& to = *static_cast<Target*>(context);
-      std::memcpy(to.out + y * to.stride, row, to.bytes);
-    };
-    return read(1, channels, Region{0, 0, height(), width()}, copy, &target);
-  }
-  auto body = [&] {
-    start_output(1, channels);
-    while (jpeg_.output_scanline < jpeg_.output_height) {
-      JSAMPROW rows[kRowsPerRead];
-      const JDIMENSION first = jpeg_.output_scanline;
-      const JDIMENSION wanted = std::min<JDIMENSION>(kRowsPerRead, jpeg_.output_height - first);
-      for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = out + static_cast<ptrdiff_t>(first + i) * stride;
-      if (jpeg_read_scanlines(&jpeg_, rows, wanted) == 0) ERREXIT(&jpeg_, JERR_INPUT_EOF);
-    }
-  };
-  if (!guarded(body)) return fail();
-  jpeg_abort_decompress(&jpeg_);
-  return true;
-}
-
 void JpegReader::on_error(j_common_ptr jpeg) {
   auto* self = static_cast<JpegReader*>(jpeg->client_data);
+  if (self->ended_) self->refuse_truncated();
   jpeg->err->format_message(jpeg, self->reason_);
   std::longjmp(self->trap_.jump, 1);
 }
@@ -288,23 +274,36 @@ void JpegReader::on_progress(j_common_ptr jpeg) {
   std::longjmp(self->trap_.jump, 1);
 }
 
+// Past the header, the file goes on with an end marker. If pixels are missing, libjpeg warns, except for those of
+// arithmetic codes, in which zeros at the end may be left out.
 boolean JpegReader::on_empty(j_decompress_ptr jpeg) {
+  static constexpr JOCTET kEnd[] = {0xFF, JPEG_EOI};
   auto* self = static_cast<JpegReader*>(jpeg->client_data);
-  const bool begun = jpeg->global_state > 202;  // libjpeg: past the header
-  if (begun && jpeg->output_scanline > 0) {
-    std::snprintf(self->reason_, sizeof self->reason_, "it is truncated: its %zu bytes end in row %u of %u",
-                  self->size_, jpeg->output_scanline, jpeg->output_height);
+  if (!self->has_begun() || jpeg->arith_code) self->refuse_truncated();
+  self->ended_ = true;
+  jpeg->src->next_input_byte = kEnd;
+  jpeg->src->bytes_in_buffer = sizeof kEnd;
+  return TRUE;
+}
+
+void JpegReader::refuse_truncated() {
+  if (has_begun() && jpeg_.output_scanline > 0) {
+    std::snprintf(reason_, sizeof reason_, "it is truncated: its %zu bytes end in row %u of %u", size_,
+                  jpeg_.output_scanline, jpeg_.output_height);
   } else {
-    std::snprintf(self->reason_, sizeof self->reason_, "it is truncated: its %zu bytes end %s", self->size_,
-                  begun ? "before the first row" : "before the pixels begin");
+    std::snprintf(reason_, sizeof reason_, "it is truncated: its %zu bytes end %s", size_,
+                  has_begun() ? "before the first row" : "before the pixels begin");
   }
-  std::longjmp(self->trap_.jump, 1);
+  std::longjmp(trap_.jump, 1);
 }
 
 void JpegReader::on_skip(j_decompress_ptr jpeg, long count) {
   if (count <= 0) return;
   jpeg_source_mgr* source = jpeg->src;
-  if (static_cast<size_t>(count) > source->bytes_in_buffer) on_empty(jpeg);
+  if (static_cast<size_t>(count) > source->bytes_in_buffer) {
+    on_empty(jpeg);
+    return;
+  }
   source->next_input_byte += count;
   source->bytes_in_buffer -= static_cast<size_t>(count);
 }

@@ -26,7 +26,7 @@ int exif_orientation(const uint8_t* data, size_t size);
 
 // One per thread, reused for any number of images. Every method that returns bool leaves a message in error() when
 // it returns false, and the reader is then ready for the next open(). Warnings of libjpeg that mean lost pixels
-// (truncated or corrupt data) are errors.
+// (truncated or corrupt data) are errors. A file without an end marker is read if it has all its pixels.
 class JpegReader {
  public:
   // With `alone`, libjpeg-turbo reads all files: for comparisons.
@@ -45,9 +45,6 @@ class JpegReader {
   // Decodes the region of the image at scale 1/denominator (1, 2, 4, 8; sizes are rounded up), to `channels` (1 or 3)
   // bytes per pixel, and passes its rows to the sink in order. The pixels are those of a whole decode.
   bool read(int denominator, int channels, const Region& region, RowSink sink, void* context);
-
-  // The same for a region of whole rows of the image, directly into memory: rows `stride` bytes apart.
-  bool read_into(int channels, uint8_t* out, ptrdiff_t stride);
 
   const std::string& error() const { return error_text_; }
 
@@ -68,7 +65,10 @@ class JpegReader {
   void start_output(int denominator, int channels);
   bool partial_is_exact(int denominator) const;
   void read_rows(int channels, const Region& region, int64_t done, RowSink sink, void* context);
+  bool has_begun() const { return jpeg_.global_state > 202; }  // libjpeg: past the header
+  bool has_all_scans() const;
   bool fail();
+  [[noreturn]] void refuse_truncated();
 
   static void on_error(j_common_ptr jpeg);
   static void on_message(j_common_ptr jpeg, int level);
@@ -84,6 +84,7 @@ class JpegReader {
   jpeg_source_mgr source_{};
   jpeg_progress_mgr progress_{};
   bool created_ = false;
+  bool ended_ = false;  // whether the file ended before an end marker
   size_t size_ = 0;
   int64_t row_offset_ = 0;  // bytes from the start of a decoded row to the region's left edge
   char reason_[JMSG_LENGTH_MAX] = {};

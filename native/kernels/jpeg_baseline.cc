@@ -22,7 +22,7 @@ struct Plane {
   int expand_x = 1, expand_y = 1;  // pixels of a sample
   int64_t width = 0, height = 0;   // of the whole image
   int64_t left = 0;                // the first kept column
-  int64_t band = 0;                // rows of a row of MCUs
+  int64_t band = 0;                // rows of a row of MCUs, a power of two
   int64_t stride = 0;
   std::vector<uint8_t> samples;
   alignas(16) int16_t steps[64];
@@ -35,7 +35,7 @@ struct Plane {
     if (samples.size() < size_needed) samples.resize(size_needed);
   }
 
-  uint8_t* row(int64_t y) { return samples.data() + kRowSlack + (y / band % kBands * band + y % band) * stride; }
+  uint8_t* row(int64_t y) { return samples.data() + kRowSlack + (y & (kBands * band - 1)) * stride; }
 };
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -112,35 +112,41 @@ class BaselineReader::Decoder {
       plane.keep(first_column * width, columns_ * width, mcu_height_ / plane.expand_y);
     }
     const auto most = static_cast<size_t>(region.width + 2 * kRowSlack);
-    if (row_.size() < 3 * most)
-      row_.resize(3 * most), sums_.resize(most), wide_[0].resize(2 * most), wide_[1].resize(2 * most);
+    if (row_.size() < 3 * most) {
+      row_.resize(3 * most);
+      for (int i = 0; i < 2; ++i) tall_[i].resize(most), sums_[i].resize(most);
+    }
     return true;
   }
 
   PENSTOCK_FAST_JPEG bool decode_row(int64_t row) {
     if (first_column_ > 0 && !scan_.skip(first_column_)) return false;
+    uint8_t* out[3];
+    for (int i = 0; i < count_; ++i) out[i] = planes_[i].row(row * planes_[i].band);
     for (int64_t x = 0; x < columns_; x += kAtOnce) {
       const int64_t count = std::min<int64_t>(kAtOnce, columns_ - x);
       if (!scan_.decode(count, count_)) return false;
       for (int i = 0; i < count_; ++i) {
-        if (!transform(i, row, x, count)) return false;
+        if (!transform(i, count, out[i])) return false;
+        out[i] += count * scan_.across(i) * planes_[i].size;
       }
     }
     const int64_t rest = mcus_x_ - first_column_ - columns_;
     return rest == 0 || scan_.skip(rest);
   }
 
-  // Transforms the blocks of a component in `count` MCUs, of which the first is the x-th that is kept of this row.
-  PENSTOCK_FAST_JPEG bool transform(int component, int64_t row, int64_t x, int64_t count) {
-    Plane& plane = planes_[component];
-    const int across = scan_.across(component), down = scan_.down(component);
-    uint8_t* const begin = plane.row(row * plane.band) + x * across * plane.size;
+  // Transforms the blocks of a component in the `count` MCUs that were decoded last.
+  PENSTOCK_FAST_JPEG bool transform(int component, int64_t count, uint8_t* begin) {
+    const Plane& plane = planes_[component];
+    const int across = scan_.across(component), down = scan_.down(component), size = plane.size;
+    const int64_t down_by = size * plane.stride;
     Waiting waiting;
-    for (int m = 0; m < count; ++m) {
-      for (int i = 0; i < down; ++i) {
-        uint8_t* const out = begin + m * across * plane.size + i * plane.size * plane.stride;
-        for (int j = 0; j < across; ++j) {
-          if (!transform(scan_.block(m, component, i * across + j), plane, out + j * plane.size, waiting)) return false;
+    for (int m = 0; m < count; ++m, begin += across * size) {
+      const ScannedBlock* block = scan_.blocks(m, component);
+      uint8_t* out = begin;
+      for (int i = 0; i < down; ++i, out += down_by) {
+        for (int j = 0; j < across; ++j, ++block) {
+          if (!transform(*block, plane, out + j * size, waiting)) return false;
         }
       }
     }
@@ -174,10 +180,11 @@ class BaselineReader::Decoder {
   }
 
   PENSTOCK_FAST_JPEG_INLINE static void fill(uint8_t sample, const Plane& plane, uint8_t* out) {
+    const int64_t stride = plane.stride;  // stores of bytes may change members, as far as the compiler knows
     if (plane.size == 8) {
-      for (int y = 0; y < 8; ++y) std::memset(out + y * plane.stride, sample, 8);
+      for (int y = 0; y < 8; ++y, out += stride) std::memset(out, sample, 8);
     } else {
-      for (int y = 0; y < plane.size; ++y) std::memset(out + y * plane.stride, sample, static_cast<size_t>(plane.size));
+      for (int y = 0; y < plane.size; ++y) std::memset(out + y * stride, sample, static_cast<size_t>(plane.size));
     }
   }
 
@@ -196,43 +203,62 @@ class BaselineReader::Decoder {
   PENSTOCK_FAST_JPEG const uint8_t* pixels(const Region& region, int64_t y) {
     const uint8_t* const luma = planes_[0].row(y) + region.left - planes_[0].left;
     if (count_ == 1 && row_channels_ == 1) return luma;
+    uint8_t* const row = row_.data();
     if (count_ == 1) {
-      for (int64_t x = 0; x < region.width; ++x) row_[3 * x] = row_[3 * x + 1] = row_[3 * x + 2] = luma[x];
-      return row_.data();
+      for (int64_t x = 0; x < region.width; ++x) row[3 * x] = row[3 * x + 1] = row[3 * x + 2] = luma[x];
+      return row;
     }
-    convert_row(luma, upsampled(1, region, y), upsampled(2, region, y), region.width, row_.data());
-    return row_.data();
+    if (planes_[1].expand_x == 1) {
+      convert_row(luma, tall_samples(1, region, y), tall_samples(2, region, y), region.width, row);
+      return row;
+    }
+    const int64_t before = region.left % 2, width = before + region.width;  // pixels come in pairs
+    const int16_t *const blue = weighted(1, region, y), *const red = weighted(2, region, y);
+    if (planes_[1].expand_y > 1) {
+      widen_and_convert_row<true>(luma - before, blue, red, width, row);
+    } else {
+      widen_and_convert_row<false>(luma - before, blue, red, width, row);
+    }
+    return row + 3 * before;
   }
 
-  // The samples of a component for the pixels of row y.
-  PENSTOCK_FAST_JPEG const uint8_t* upsampled(int component, const Region& region, int64_t y) {
+  // The rows of samples next to row y of pixels: the one that it lies in, and the one that it is nearer to.
+  struct Rows {
+    const uint8_t *near, *far;
+  };
+
+  static Rows rows_at(Plane& plane, int64_t y) {
+    const uint8_t* const near = plane.row(plane.expand_y > 1 ? y / 2 : y);
+    if (plane.expand_y == 1) return {near, near};
+    return {near, plane.row(std::clamp<int64_t>(y % 2 == 0 ? y / 2 - 1 : y / 2 + 1, 0, plane.height - 1))};
+  }
+
+  // The samples of a component with as many columns as pixels, for the pixels of row y.
+  PENSTOCK_FAST_JPEG const uint8_t* tall_samples(int component, const Region& region, int64_t y) {
     Plane& plane = planes_[component];
-    if (plane.expand_x == 1 && plane.expand_y == 1) return plane.row(y) + region.left - plane.left;
-    std::vector<uint8_t>& wide = wide_[component - 1];
-    const int64_t mine = y / plane.expand_y;
-    const int64_t other = std::clamp<int64_t>(y % 2 == 0 ? mine - 1 : mine + 1, 0, plane.height - 1);
-    const int64_t first = region.left / plane.expand_x, last = (region.left + region.width - 1) / plane.expand_x;
-    const uint8_t* const near = plane.row(mine) - plane.left;
-    const uint8_t* const far = plane.expand_y > 1 ? plane.row(other) - plane.left : near;
-    if (plane.expand_x == 1) {
-      mix_rows(near + first, far + first, y % 2 == 0 ? 1 : 2, last - first + 1, wide.data());
-      return wide.data();
-    }
-    int16_t* const sums = sums_.data() + 16;
-    const int64_t count = last - first + 1;
+    const auto [near, far] = rows_at(plane, y);
+    const int64_t first = region.left - plane.left;
+    if (plane.expand_y == 1) return near + first;
+    uint8_t* const out = tall_[component - 1].data();
+    mix_rows(near + first, far + first, y % 2 == 0 ? 1 : 2, region.width, out);
+    return out;
+  }
+
+  // The sums of the samples of a component with half as many columns, for the pixels of row y.
+  PENSTOCK_FAST_JPEG const int16_t* weighted(int component, const Region& region, int64_t y) {
+    Plane& plane = planes_[component];
+    const auto [near, far] = rows_at(plane, y);
+    const int64_t first = region.left / 2, last = (region.left + region.width - 1) / 2, count = last - first + 1;
+    const int64_t before = first - plane.left - 1;
+    int16_t* const sums = sums_[component - 1].data() + 16;
     if (plane.expand_y > 1) {
-      weigh_rows<true>(near + first - 1, far + first - 1, count + 2, sums - 1);
+      weigh_rows<true>(near + before, far + before, count + 2, sums - 1);
     } else {
-      weigh_rows<false>(near + first - 1, near + first - 1, count + 2, sums - 1);
+      weigh_rows<false>(near + before, near + before, count + 2, sums - 1);
     }
     if (first == 0) sums[-1] = sums[0];
     if (last == plane.width - 1) sums[count] = sums[count - 1];
-    if (plane.expand_y > 1) {
-      widen_row<4, 8, 7>(sums, count, wide.data());
-    } else {
-      widen_row<2, 1, 2>(sums, count, wide.data());
-    }
-    return wide.data() + region.left % 2;
+    return sums;
   }
 
   static constexpr int64_t kLargestMean = 4000;  // four times what encoders write; far beyond, libjpeg-turbo wraps
@@ -245,8 +271,8 @@ class BaselineReader::Decoder {
   int64_t rows_after_ = 0;  // of MCUs that are read only to see whether they are sound
   int64_t first_row_ = 0, last_row_ = 0, first_column_ = 0, columns_ = 0;  // of MCUs
   bool between_rows_ = false;                                              // whether chroma lies between rows of pixels
-  std::vector<uint8_t> row_, wide_[2];
-  std::vector<int16_t> sums_;
+  std::vector<uint8_t> row_, tall_[2];
+  std::vector<int16_t> sums_[2];
 };
 
 bool BaselineReader::is_supported() {

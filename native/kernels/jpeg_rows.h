@@ -24,22 +24,6 @@ PENSTOCK_FAST_JPEG_INLINE void weigh_rows(const uint8_t* near, const uint8_t* fa
   }
 }
 
-// Two samples for each: a quarter of the way to its neighbors. `sums` has one more before its begin and after its end.
-template <int kBits, int kLeftBias, int kRightBias>
-PENSTOCK_FAST_JPEG_INLINE void widen_row(const int16_t* sums, int64_t count, uint8_t* out) {
-  for (int64_t i = 0; i < count; i += 16) {
-    const auto load = [&](int64_t at) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
-      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + at));
-    };
-    const __m256i self = load(i), three = _mm256_add_epi16(_mm256_add_epi16(self, self), self);
-    const __m256i left =
-        _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(three, load(i - 1)), _mm256_set1_epi16(kLeftBias)), kBits);
-    const __m256i right =
-        _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(three, load(i + 1)), _mm256_set1_epi16(kRightBias)), kBits);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 2 * i), _mm256_or_si256(left, _mm256_slli_epi16(right, 8)));
-  }
-}
-
 // out[i] = (3 * near[i] + far[i] + bias) / 4
 PENSTOCK_FAST_JPEG_INLINE void mix_rows(const uint8_t* near, const uint8_t* far, int bias, int64_t count,
                                         uint8_t* out) {
@@ -61,9 +45,19 @@ PENSTOCK_FAST_JPEG_INLINE __m256i scaled(__m256i x, int factor) {
   return _mm256_mulhrs_epi16(x, _mm256_set1_epi16(static_cast<short>(factor)));
 }
 
+// 16-bit values of 32 pixels: of the even ones, and of the odd ones. Each lane has eight of both.
+struct Values {
+  __m256i even, odd;
+};
+
 struct Colors {
   __m256i r, g, b;
 };
+
+PENSTOCK_FAST_JPEG_INLINE Values load_values(const uint8_t* from) {
+  const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  return {_mm256_and_si256(bytes, _mm256_set1_epi16(0xFF)), _mm256_srli_epi16(bytes, 8)};
+}
 
 // The colors of 16 pixels, in 16 bits.
 PENSTOCK_FAST_JPEG_INLINE Colors of_samples(__m256i y, __m256i blue, __m256i red) {
@@ -80,23 +74,24 @@ PENSTOCK_FAST_JPEG_INLINE Colors of_samples(__m256i y, __m256i blue, __m256i red
           _mm256_add_epi16(_mm256_add_epi16(y, _mm256_add_epi16(cb, cb)), scaled(cb, kBlueOfCb))};
 }
 
-// Stores 32 pixels, of which each lane has 16.
+// Stores 32 pixels, of which each lane has the even ones, then the odd ones.
 PENSTOCK_FAST_JPEG_INLINE void store_interleaved(const Colors& bytes, uint8_t* out) {
-  alignas(16) static constexpr int8_t kRed[3][16] = {{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
-                                                     {-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
-                                                     {-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1}};
-  alignas(16) static constexpr int8_t kGreen[3][16] = {
-      {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
-      {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
-      {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1}};
-  alignas(16) static constexpr int8_t kBlue[3][16] = {{-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1},
-                                                      {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1},
-                                                      {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}};
+  struct Places {
+    int8_t of[3][16];  // of a color in a vector of the result
+  };
+  constexpr auto places = [](int color) {
+    Places found{};
+    for (int i = 0; i < 48; ++i) {
+      const int pixel = i / 3;
+      found.of[i / 16][i % 16] = static_cast<int8_t>(i % 3 == color ? pixel % 2 * 8 + pixel / 2 : -1);
+    }
+    return found;
+  };
+  alignas(16) static constexpr Places kRed = places(0), kGreen = places(1), kBlue = places(2);
   for (int i = 0; i < 3; ++i) {
-    const auto placed = [i](__m256i values,
-                            const int8_t (&places)[3][16]) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
+    const auto placed = [i](__m256i values, const Places& at) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
       return _mm256_shuffle_epi8(
-          values, _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(places[i]))));
+          values, _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(at.of[i]))));
     };
     const __m256i both = _mm256_or_si256(placed(bytes.r, kRed), placed(bytes.g, kGreen));
     const __m256i all = _mm256_or_si256(both, placed(bytes.b, kBlue));
@@ -105,25 +100,47 @@ PENSTOCK_FAST_JPEG_INLINE void store_interleaved(const Colors& bytes, uint8_t* o
   }
 }
 
+// Converts 32 pixels.
+PENSTOCK_FAST_JPEG_INLINE void convert(const uint8_t* luma, const Values& blue, const Values& red, uint8_t* out) {
+  const Values y = load_values(luma);
+  const Colors even = of_samples(y.even, blue.even, red.even), odd = of_samples(y.odd, blue.odd, red.odd);
+  store_interleaved(
+      {_mm256_packus_epi16(even.r, odd.r), _mm256_packus_epi16(even.g, odd.g), _mm256_packus_epi16(even.b, odd.b)},
+      out);
+}
+
+// Two samples for each of 16: a quarter of the way to its neighbors.
+template <int kBits, int kLeftBias, int kRightBias>
+PENSTOCK_FAST_JPEG_INLINE Values widened(const int16_t* sums) {
+  const auto load = [sums](int at) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + at));
+  };
+  const __m256i self = load(0), three = _mm256_add_epi16(_mm256_add_epi16(self, self), self);
+  const __m256i left = _mm256_add_epi16(_mm256_add_epi16(three, load(-1)), _mm256_set1_epi16(kLeftBias));
+  const __m256i right = _mm256_add_epi16(_mm256_add_epi16(three, load(1)), _mm256_set1_epi16(kRightBias));
+  return {_mm256_srli_epi16(left, kBits), _mm256_srli_epi16(right, kBits)};
+}
+
 }  // namespace colors
 
 // JFIF's conversion (ITU-R 601, full range): R = Y + 1.402 Cr, G = Y - 0.344136 Cb - 0.714136 Cr, B = Y + 1.772 Cb,
 // with 16 fractional bits; whole parts of the factors are added apart, so that the rest fits 16 bits.
 PENSTOCK_FAST_JPEG_INLINE void convert_row(const uint8_t* luma, const uint8_t* blue, const uint8_t* red, int64_t width,
                                            uint8_t* out) {
-  const __m256i zero = _mm256_setzero_si256();
   for (int64_t x = 0; x < width; x += 32) {
-    const auto load = [x](const uint8_t* from) __attribute__((target("avx2,bmi,bmi2"), always_inline)) {
-      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + x));
-    };
-    const __m256i y = load(luma), cb = load(blue), cr = load(red);
-    const colors::Colors low = colors::of_samples(_mm256_unpacklo_epi8(y, zero), _mm256_unpacklo_epi8(cb, zero),
-                                                  _mm256_unpacklo_epi8(cr, zero));
-    const colors::Colors high = colors::of_samples(_mm256_unpackhi_epi8(y, zero), _mm256_unpackhi_epi8(cb, zero),
-                                                   _mm256_unpackhi_epi8(cr, zero));
-    colors::store_interleaved(
-        {_mm256_packus_epi16(low.r, high.r), _mm256_packus_epi16(low.g, high.g), _mm256_packus_epi16(low.b, high.b)},
-        out + 3 * x);
+    colors::convert(luma + x, colors::load_values(blue + x), colors::load_values(red + x), out + 3 * x);
+  }
+}
+
+// The same with half as many samples of chroma, from weigh_rows() with or without `kBetweenRows`; there is one more
+// before the first and after the last of them.
+template <bool kBetweenRows>
+PENSTOCK_FAST_JPEG_INLINE void widen_and_convert_row(const uint8_t* luma, const int16_t* blue, const int16_t* red,
+                                                     int64_t width, uint8_t* out) {
+  constexpr int kBits = kBetweenRows ? 4 : 2, kLeftBias = kBetweenRows ? 8 : 1, kRightBias = kBetweenRows ? 7 : 2;
+  for (int64_t x = 0; x < width; x += 32) {
+    colors::convert(luma + x, colors::widened<kBits, kLeftBias, kRightBias>(blue + x / 2),
+                    colors::widened<kBits, kLeftBias, kRightBias>(red + x / 2), out + 3 * x);
   }
 }
 

@@ -8,7 +8,6 @@
 namespace penstock::kernels {
 namespace {
 
-constexpr size_t kNearEnd = 32;  // bytes before the end of a file without a marker in which libjpeg-turbo may want more
 constexpr size_t kLoadedAhead = 16;
 constexpr int kLargestSum = 1 << 24;
 
@@ -126,12 +125,8 @@ PENSTOCK_FAST_JPEG void Scan::begin_segment() {
   for (Component& component : components_) component.dc = 0;
 }
 
-// Whether what was taken lies in the segment, and not where a file ends that has no marker.
-bool Scan::is_within() const {
-  const int64_t position = window_.position(bytes_.data());
-  const size_t size = marker_ != 0 ? size_ : size_ - std::min(size_, kNearEnd);
-  return position <= static_cast<int64_t>(8 * size);
-}
+// Whether what was taken lies in the segment.
+bool Scan::is_within() const { return window_.position(bytes_.data()) <= static_cast<int64_t>(8 * size_); }
 
 // Calls `body` with numbers of MCUs up to the next restart.
 template <typename Body>
@@ -186,19 +181,20 @@ PENSTOCK_FAST_JPEG bool Scan::skip_some(int64_t count) {
 PENSTOCK_FAST_JPEG bool Scan::decode_one(int m, int wanted) {
   const uint8_t* const limit = bytes_.data() + size_ + kLoadedAhead;
   BitWindow window = window_;
+  ScannedBlock* block = blocks_[m];
   for (int c = 0; c < count_; ++c) {
     Component& component = components_[c];
-    for (int i = 0; i < component.across * component.down; ++i) {
+    const DcTable& dc_table = *component.dc_table;
+    const AcTable& ac_table = *component.ac_table;
+    for (int i = component.across * component.down; i > 0; --i, ++block) {
       bool is_sound;
       if (c < wanted) {
-        ScannedBlock& found = block(m, c, i);
-        clear(found.values);
-        is_sound =
-            decode_block(window, *component.dc_table, *component.ac_table, found.values, component.dc, found.last);
-        found.values[0] = static_cast<int16_t>(component.dc);
-        found.dc = component.dc;
+        clear(block->values);
+        is_sound = decode_block(window, dc_table, ac_table, block->values, component.dc, block->last);
+        block->values[0] = static_cast<int16_t>(component.dc);
+        block->dc = component.dc;
       } else {
-        is_sound = skip_block(window, *component.dc_table, *component.ac_table, component.dc);
+        is_sound = skip_block(window, dc_table, ac_table, component.dc);
       }
       if (!is_sound || window.next > limit) return false;
     }

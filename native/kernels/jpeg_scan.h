@@ -38,8 +38,8 @@ class Scan {
   // Decodes one or two MCUs: the values of the first components, no more than the ends of blocks of the others.
   bool decode(int64_t count, int wanted);
 
-  // Block i of a component in the m-th MCU that was decoded last.
-  ScannedBlock& block(int m, int component, int i) { return blocks_[m][components_[component].first + i]; }
+  // The blocks of a component in the m-th MCU that was decoded last, row by row.
+  const ScannedBlock* blocks(int m, int component) const { return blocks_[m] + components_[component].first; }
 
  private:
   static constexpr int kMostBlocks = 6, kTables = 4;

@@ -8,7 +8,6 @@ namespace penstock::kernels {
 namespace {
 
 constexpr int kLargestDc = 11;  // bits of a difference of baseline files
-constexpr int kEndOfBlock = 0x00, kSixteenZeros = 0xF0;
 
 struct Code {
   uint32_t bits;

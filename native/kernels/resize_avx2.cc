@@ -98,12 +98,11 @@ void prepare(int64_t channels, Taps& taps) {
 
 // The 32-bit sums of the two lanes of one half.
 template <int kPairs>
-PENSTOCK_AVX2 inline __m256i lane_sums(const uint8_t* row, const Taps& taps, int64_t half, int64_t count) {
+PENSTOCK_AVX2 inline __m256i lane_sums(const uint8_t* row, const int32_t* begins, const uint8_t* shuffles,
+                                       const int16_t* weights, int64_t count) {
   const int64_t pairs = kPairs > 0 ? kPairs : count;
-  const uint8_t* low = row + taps.window_begins[2 * half];
-  const uint8_t* high = row + taps.window_begins[2 * half + 1];
-  const int16_t* weights = taps.window_weights.data() + half * pairs * 16;
-  const __m256i shuffle = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(taps.window_shuffles.data() + 32 * half));
+  const uint8_t *const low = row + begins[0], *const high = row + begins[1];
+  const __m256i shuffle = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(shuffles));
   __m256i sum = _mm256_set1_epi32(kHorizontalStart);
   for (int64_t pair = 0; pair < pairs; ++pair) {
     const __m256i bytes = _mm256_shuffle_epi8(two_lanes(low + 6 * pair, high + 6 * pair), shuffle);
@@ -115,12 +114,14 @@ PENSTOCK_AVX2 inline __m256i lane_sums(const uint8_t* row, const Taps& taps, int
 
 template <int kPairs>
 PENSTOCK_AVX2 void horizontal_lanes(const uint8_t* row, const Taps& taps, int16_t* out) {
-  const int64_t lanes = static_cast<int64_t>(taps.window_begins.size()), pairs = taps.count / 2;
-  for (int64_t lane = 0; lane < lanes; lane += 4) {
-    const __m256i even = lane_sums<kPairs>(row, taps, lane / 2, pairs);
-    const __m256i odd = lane_sums<kPairs>(row, taps, lane / 2 + 1, pairs);
-    const __m256i all = _mm256_packs_epi32(even, odd);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 4 * lane), all);
+  const int64_t pairs = kPairs > 0 ? kPairs : taps.count / 2;
+  const uint8_t* shuffles = taps.window_shuffles.data();
+  const int16_t* weights = taps.window_weights.data();
+  const int32_t *begins = taps.window_begins.data(), *const end = begins + taps.window_begins.size();
+  for (; begins < end; begins += 4, shuffles += 64, weights += 32 * pairs, out += 16) {
+    const __m256i even = lane_sums<kPairs>(row, begins, shuffles, weights, pairs);
+    const __m256i odd = lane_sums<kPairs>(row, begins + 2, shuffles + 32, weights + 16 * pairs, pairs);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_packs_epi32(even, odd));
   }
 }
 

@@ -24,6 +24,7 @@ struct Encoding {
   bool optimized = false;     // Huffman codes of its own
   bool random_codes = false;  // of any lengths: no encoder writes such
   int restart_interval = 0;   // in MCUs, if not in rows
+  bool scan_each = false;     // a scan for each component, not progressive
 };
 
 // Smooth shapes with some noise: what a photo is to a decoder.
@@ -104,6 +105,10 @@ inline std::vector<uint8_t> encode(const Encoding& encoding, unsigned seed) {
     }
   }
   if (encoding.progressive) jpeg_simple_progression(&jpeg);
+  jpeg_scan_info scans[4]{};
+  for (int c = 0; c < encoding.components; ++c)
+    scans[c].comps_in_scan = 1, scans[c].component_index[0] = c, scans[c].Se = 63;
+  if (encoding.scan_each) jpeg.scan_info = scans, jpeg.num_scans = encoding.components;
   if (encoding.random_codes) randomize_codes(jpeg, seed);
   jpeg.restart_in_rows = encoding.restart_rows;
   jpeg.restart_interval = static_cast<unsigned>(encoding.restart_interval);

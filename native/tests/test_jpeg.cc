@@ -90,30 +90,66 @@ int compare_files(int count) {
   return unaided;
 }
 
-// One bit after another is turned: the pixels of a region are those of libjpeg-turbo, or the error is.
+struct Outcome {
+  std::vector<uint8_t> pixels;
+  std::string error;
+};
+
+// Reads a region with both decoders: the pixels are those of libjpeg-turbo, or the error is.
+Outcome read_with_both(const std::vector<uint8_t>& file, const Region& region) {
+  static JpegReader ours, alone(true);
+  Outcome outcomes[2];
+  for (JpegReader* reader : {&ours, &alone}) {
+    Outcome& outcome = outcomes[reader == &alone];
+    bool is_read = reader->open(file.data(), file.size(), kMaxPixels);
+    if (is_read) {
+      Region inside = region;
+      inside.height = std::min(inside.height, reader->height()), inside.width = std::min(inside.width, reader->width());
+      Rows rows{{}, static_cast<size_t>(inside.width * 3)};
+      is_read = reader->read(1, 3, inside, Rows::take, &rows);
+      if (is_read) outcome.pixels = rows.bytes;
+    }
+    if (!is_read) outcome.error = reader->error();
+  }
+  CHECK(outcomes[0].pixels == outcomes[1].pixels);
+  CHECK(outcomes[0].error == outcomes[1].error);
+  return outcomes[0];
+}
+
+// One bit after another is turned.
 void compare_damaged(const std::vector<uint8_t>& sound, const Region& region) {
-  JpegReader ours, alone(true);
   for (size_t at = 2; at < sound.size(); ++at) {
     std::vector<uint8_t> file(sound);
     file[at] = static_cast<uint8_t>(file[at] ^ 1u << at % 8);
-    std::vector<uint8_t> pixels[2];
-    std::string errors[2];
-    for (JpegReader* reader : {&ours, &alone}) {
-      const int which = reader == &alone;
-      bool is_read = reader->open(file.data(), file.size(), kMaxPixels);
-      if (is_read) {
-        Region inside = region;
-        inside.height = std::min(inside.height, reader->height()),
-        inside.width = std::min(inside.width, reader->width());
-        Rows rows{{}, static_cast<size_t>(inside.width * 3)};
-        is_read = reader->read(1, 3, inside, Rows::take, &rows);
-        if (is_read) pixels[which] = rows.bytes;
-      }
-      if (!is_read) errors[which] = reader->error();
-    }
-    CHECK(pixels[0] == pixels[1]);
-    CHECK(errors[0] == errors[1]);
+    read_with_both(file, region);
   }
+}
+
+// A file of any shorter length is truncated, or has all its pixels, as it has without its end marker.
+void compare_cut(const std::vector<uint8_t>& whole, const Region& region) {
+  const Outcome expected = read_with_both(whole, region);
+  CHECK(expected.error.empty());
+  for (size_t size = 2; size < whole.size(); ++size) {
+    std::vector<uint8_t> file(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    file.shrink_to_fit();
+    const Outcome outcome = read_with_both(file, region);
+    if (outcome.error.empty()) {
+      CHECK(outcome.pixels == expected.pixels);
+    } else {
+      CHECK(size < whole.size() - 2 && outcome.error.find("truncated") != std::string::npos);
+    }
+  }
+}
+
+void compare_cut_files() {
+  const Region all{0, 0, 1 << 16, 1 << 16};
+  Encoding plain{40, 56}, restarting{40, 56}, random{40, 56}, gray{40, 56}, progressive{40, 56}, scan_each{40, 56};
+  restarting.restart_interval = 5, random.random_codes = true, gray.components = 1;
+  progressive.progressive = scan_each.scan_each = true;
+  for (const Encoding& encoding : {plain, restarting, random, gray, progressive, scan_each}) {
+    compare_cut(encode(encoding, 6), all);
+  }
+  compare_cut(encode(plain, 7), Region{8, 8, 16, 24});
 }
 
 void compare_damaged_files() {
@@ -140,5 +176,6 @@ int main(int count, char** arguments) {
   const int unaided = compare_files(files);
   if (BaselineReader::is_supported()) CHECK(unaided > 2 * files);  // the rest is of small or unusual files
   compare_damaged_files();
+  compare_cut_files();
   return 0;
 }

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import penstock
+from penstock.core import errors
 from penstock.core.errors import MissingDependencyError, PenstockError
 from penstock.core.lazy import files_on_demand, names_on_demand, require
 
@@ -59,6 +60,15 @@ def test_a_misspelled_name_suggests_the_right_one():
         _ = penstock.load
     with pytest.raises(ImportError, match=r"cannot import name 'load' from 'penstock': .*did you mean Dataset\.load"):
         from penstock import load  # noqa: F401
+
+
+@pytest.mark.parametrize("name", [name for name, value in vars(errors).items() if isinstance(value, type)])
+def test_an_error_asked_of_the_package_is_found_in_errors(name):
+    if hasattr(penstock, name):
+        assert getattr(penstock, name) is getattr(errors, name)
+        return
+    with pytest.raises(AttributeError, match=rf"'penstock' has no attribute '{name}'; it is ps\.errors\.{name}$"):
+        getattr(penstock, name)
 
 
 def test_an_installed_module_is_returned():

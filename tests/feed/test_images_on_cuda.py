@@ -12,12 +12,12 @@ from penstock import image
 from penstock.core.errors import ElementError
 from tests.image.photos import encoded, picture
 
-torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    pytest.skip("there is no CUDA device", allow_module_level=True)
 for module in ("nvidia", "nvidia.nvimgcodec", "cupy"):
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed", allow_module_level=True)
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("there is no CUDA device", allow_module_level=True)
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 

@@ -15,8 +15,9 @@ from penstock.feed.feed import FrameworkFeed
 from penstock.feed.ring import block_under
 from penstock.feed.towers import MicroBatches, Split
 from tests.feed.streams import FakeStreams
+from tests.frameworks import when_used
 
-torch = pytest.importorskip("torch")
+torch = when_used("torch")
 from penstock.feed.torch import OnDevice  # noqa: E402 - after PyTorch is known to be there
 
 INLINE = Options(executor="inline")

@@ -119,6 +119,14 @@ def test_truncated_images_are_refused(progressive) -> None:
             image.decode()(data[:length])
 
 
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_file_without_its_end_marker_has_all_its_pixels(progressive, lost) -> None:
+    data = encoded(picture(64, 64), quality=90, progressive=progressive)
+    assert data[-2:] == b"\xff\xd9"
+    np.testing.assert_array_equal(image.decode()(data[:-lost]), image.decode()(data))
+
+
 @pytest.mark.parametrize("format", ["JPEG", "PNG"])
 def test_the_pixel_limit_is_named(format) -> None:
     data = encoded(picture(10, 11), format)

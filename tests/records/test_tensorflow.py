@@ -7,11 +7,12 @@ import json
 import pytest
 
 import penstock as ps
+from tests.frameworks import when_used
 from tests.records import tensorflow_results
 from tests.records.cases import draw_case, draw_sequence_case, plain
 from tests.records.test_example import parser_of
 
-tf = pytest.importorskip("tensorflow")
+tf = when_used("tensorflow")
 
 
 @pytest.mark.parametrize("draw", [draw_case, draw_sequence_case])

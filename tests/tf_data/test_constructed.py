@@ -6,8 +6,9 @@ import pytest
 
 from penstock import tf_data as data
 from penstock.tf_data.tensor_dataset import TensorDataset
+from tests.frameworks import when_used
 
-tf = pytest.importorskip("tensorflow")
+tf = when_used("tensorflow")
 Dataset = data.Dataset
 
 

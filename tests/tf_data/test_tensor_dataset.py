@@ -9,8 +9,9 @@ from penstock import Dataset as PenstockDataset
 from penstock import tf_data as data
 from penstock.core.errors import PlanError
 from penstock.tf_data.tensor_dataset import TensorDataset
+from tests.frameworks import when_used
 
-tf = pytest.importorskip("tensorflow")
+tf = when_used("tensorflow")
 Dataset = data.Dataset
 
 
@@ -98,7 +99,10 @@ def test_keras_trains_on_it():
     ("call", "message"),
     [
         (lambda ds: ds.make_one_shot_iterator(), "for element in ds"),
-        (tf.compat.v1.data.make_one_shot_iterator, "TensorFlow itself takes only its own datasets"),
+        (
+            lambda ds: tf.compat.v1.data.make_one_shot_iterator(dataset=ds),
+            "TensorFlow itself takes only its own datasets",
+        ),
         (lambda ds: ds._variant_tensor, r"pass ds\.to_tensorflow\(\)"),
         (lambda ds: ds.with_options(tf.data.Options()), "TensorFlow's options"),
         (lambda ds: tf.function(lambda: list(ds))(), r"iterate over ds\.to_tensorflow\(\) there"),

@@ -7,8 +7,9 @@ import pytest
 
 import penstock as ps
 from penstock import tf_data as data
+from tests.frameworks import when_used
 
-tf = pytest.importorskip("tensorflow")
+tf = when_used("tensorflow")
 Dataset = data.Dataset
 
 

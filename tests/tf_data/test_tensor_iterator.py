@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from penstock import tf_data as data
+from tests.frameworks import when_used
 
-tf = pytest.importorskip("tensorflow")
+tf = when_used("tensorflow")
 Dataset = data.Dataset
 
 

@@ -71,12 +71,12 @@ def test_unbatched_elements_are_the_items():
 
 def test_times_are_not_negative_and_add_up():
     for workers in (None, 2):
-        stats = run(Dataset.range(200).map(lambda x: x + 1).batch(4).with_options(Options(workers=workers)))
+        stats = run(Dataset.range(20).map(lambda x: x + 1).batch(4).with_options(Options(workers=workers)))
         assert stats.waited > 0
         assert stats.stepped >= 0
         assert stats.seconds == pytest.approx(stats.waited + stats.stepped)
         assert all(min(operation.wall, operation.cpu, operation.wait) >= 0 for operation in stats.operations)
-        assert sum(operation.wall for operation in stats.operations) <= stats.work * 1.01
+        assert sum(operation.wall for operation in stats.operations) <= stats.work * 1.01  # each call is measured
         assert 0 <= stats.wait_share <= 1
 
 

@@ -7,8 +7,8 @@ from penstock import Dataset, Options, on_error
 from penstock.engine.tasks.compile import compiled
 from penstock.watch import counters as counting
 from penstock.watch.counters import Counters
-from penstock.watch.counts import CALLS, QUICK, ROWS, WALL
-from penstock.watch.sampled import QUICK_SAMPLE, SAMPLE, Tally
+from penstock.watch.counts import CALLS, FIRST_CALLS, QUICK, ROWS, WALL
+from penstock.watch.sampled import QUICK_SAMPLE, Tally
 
 STEPS = Dataset.range(10_000).map(lambda x: x + 1, vectorized=True).shuffle(seed=0).batch(4)
 
@@ -38,8 +38,21 @@ def test_quick_steps_are_measured_in_one_call_of_some_and_counted_in_all(clock):
         totals = [each.total() for each in counters.operations]
         assert [total[CALLS] for total in totals] == [call + 1] * 4
         assert [total[ROWS] // (call + 1) for total in totals] == [8, 8, 8, 2]
-    assert clock[0] <= 10 * (SAMPLE + 2 + 10)  # looks, in the first calls and in one of some later ones
+    assert clock[0] <= 10 * (FIRST_CALLS + 1 + 6 + 10)  # looks, in the first calls and in one of ever more later ones
     assert counters.operations[-1].total()[WALL] == pytest.approx(10 * QUICK_SAMPLE * 2000, rel=0.3)
+
+
+def test_a_call_that_is_measured_stands_for_the_rows_of_those_that_were_not(clock):
+    counters = Counters()
+    program = program_and(counters)
+    for _ in range(FIRST_CALLS + 1):
+        program(np.arange(1))
+    before = counters.operations[-1].total()[WALL]
+    program(np.arange(3))
+    assert counters.operations[-1].total()[WALL] == pytest.approx(before * 8 / 5)  # as much a row as the last
+    program(np.arange(1))
+    took = before / (FIRST_CALLS + 1)
+    assert counters.operations[-1].total()[WALL] == pytest.approx(before + 4 * took)
 
 
 def test_a_step_that_becomes_expensive_is_measured_in_each_call(clock, monkeypatch):

@@ -21,8 +21,10 @@ from penstock.watch.counters import Counters
 from penstock.watch.steps import NOT_BEGUN, StepClock, StepTimes
 
 ROWS, BATCH = 1_000_000, 256
-SECONDS = 2.5  # of slices of each side, in turn
-SLICE, LONG_SLICE = 0.01, 0.2  # s; what is asked for looks at the clock, and must not think that it is paused
+PAIRS, PAIRS_WATCHED = 12, 6  # of iterators: two of them differ by per cents anyway, by where their memory is
+SLICES, SLICE = 12, 0.01  # s; of each iterator, in turn with those of the other
+SLICES_WATCHED, SLICE_WATCHED = 3, 0.2  # what is asked for looks at the clock, and must not think that it is paused
+WARM_UP = 0.1  # s
 
 
 class Uncounted(Counters):
@@ -74,17 +76,27 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     watches: str | None = options.get("watches")
     counts = not options.get("control")
 
+    def without() -> ps.Iterator[Any]:
+        with unwatched():
+            return begun(pipeline.repeat().iterator())
+
+    def with_it(folder: str) -> ps.Iterator[Any]:
+        with nullcontext() if counts else unwatched():
+            it = pipeline.repeat().iterator()
+            if watches is not None:
+                getattr(it, watches)(os.path.join(folder, watches))
+            return begun(it)
+
     def run(tally: Tally, number: int) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            with unwatched():
-                without = pipeline.repeat().iterator()
-                next(without)
-            with nullcontext() if counts else unwatched():
-                with_it = pipeline.repeat().iterator()
-                if watches is not None:
-                    getattr(with_it, watches)(os.path.join(folder, watches))
-                next(with_it)
-            compare(tally, without, with_it, SLICE if watches is None else LONG_SLICE)
+        slices, seconds = (SLICES, SLICE) if watches is None else (SLICES_WATCHED, SLICE_WATCHED)
+        times: list[tuple[float, float]] = []
+        for pair in range(PAIRS if watches is None else PAIRS_WATCHED):
+            with tempfile.TemporaryDirectory() as folder:
+                makers = [without, lambda folder=folder: with_it(folder)]
+                made = [make() for make in (makers if pair % 2 else makers[::-1])]
+                times.append(compared(tally, *(made if pair % 2 else made[::-1]), slices, seconds))
+        of_with = median(each for each, _ in times)
+        tally.extra |= {"with": of_with, "without": of_with / median(each / other for each, other in times)}
         if tally.thorough:
             for batch in pipeline:
                 tally.add(batch, batch)
@@ -92,23 +104,33 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     return run
 
 
-def compare(tally: Tally, without: ps.Iterator[Any], with_it: ps.Iterator[Any], seconds: float) -> None:
-    """Take slices of both in turn; note the median ratio of neighbors, and the time of a batch that it stands for."""
-    took(without, 2000)
-    batches = max(int(2000 * seconds / took(without, 2000)), 1)
+def begun(it: ps.Iterator[Any]) -> ps.Iterator[Any]:
+    """Return an iterator that has begun."""
+    next(it)
+    return it
+
+
+def compared(
+    tally: Tally, without: ps.Iterator[Any], with_it: ps.Iterator[Any], slices: int, seconds: float
+) -> tuple[float, float]:
+    """Return the seconds that a batch takes with and without what watches, after slices of both in turn."""
+    for it in (without, with_it):
+        ends = perf_counter() + WARM_UP
+        while perf_counter() < ends:
+            took(it, 100)
+    batches = max(int(500 * seconds / took(without, 500)), 1)
     took(with_it, batches)
-    times: list[tuple[float, float]] = []
-    for number in range(int(SECONDS / seconds)):
-        if number % 2:
-            times.append((took(with_it, batches), took(without, batches)))
-        else:
-            of_without = took(without, batches)
-            times.append((took(with_it, batches), of_without))
+    of_with = of_without = 0.0
+    for number in range(slices):
+        for counts in (True, False) if number % 2 else (False, True):
+            if counts:
+                of_with += took(with_it, batches)
+            else:
+                of_without += took(without, batches)
         tally.rows += 2 * batches * BATCH
     without.close()
     with_it.close()
-    of_with = median(each for each, _ in times) / batches
-    tally.extra |= {"with": of_with, "without": of_with / median(each / other for each, other in times)}
+    return of_with / (slices * batches), of_without / (slices * batches)
 
 
 def took(it: ps.Iterator[Any], batches: int) -> float:

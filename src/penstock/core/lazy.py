@@ -9,8 +9,8 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
+from penstock.core import errors
 from penstock.core.attributes import UnknownNameError, unknown_in_room
-from penstock.core.errors import MissingDependencyError
 from penstock.core.renamed import hint_of
 
 
@@ -36,7 +36,7 @@ def files_on_demand(room: str, files: Sequence[str]) -> Callable[[str], ModuleTy
 def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Callable[[str], Any]:
     """Return the `__getattr__` of a package that gathers names: `places` maps each to its module, or is the module.
 
-    For an unknown name that is a method of the class `main`, the error suggests the method.
+    For an unknown name that is a method of the class `main`, or an error of `ps.errors`, the error says so.
 
     >>> names_on_demand("penstock", {"Switch": "penstock.dataset.switch"})("Switch").__name__
     'Switch'
@@ -47,6 +47,8 @@ def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Cal
             found = hint_of(room, name)
             if not found and main and _has(room, main, name):
                 found = f"; did you mean {main}.{name}?"
+            if not found and isinstance(getattr(errors, name, None), type):
+                found = f"; it is ps.errors.{name}"
             known = () if found else {*vars(sys.modules[room]), *places}
             error = UnknownNameError(f"module {room!r} has no attribute {name!r}{found}", name, known)
             raise unknown_in_room(error, room, name)
@@ -77,7 +79,7 @@ def require(module: str, *, extra: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise MissingDependencyError(
+        raise errors.MissingDependencyError(
             f"{purpose} needs {name}, which cannot be imported here ({error}). "
             f"Install it with: pip install 'penstock[{extra}]'"
         ) from error

@@ -205,7 +205,8 @@ class Iterator(Watching, Closing, Generic[T]):
             self._look_at = self._growth.next
             if self._last - self._first > watch.top.published.SERVED_AFTER:
                 watch.top.published.publisher.serve()
-        dataset.handle.warn_of_budget(run.budget.said())
+        if run.session.budget.unsaid:
+            dataset.handle.warn_of_budget(run.budget.said())
 
     def _next_items(self) -> Any:
         return cast("Run", self._run).items()

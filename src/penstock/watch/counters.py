@@ -25,6 +25,7 @@ from penstock.watch.counts import (
     CALLS,
     CPU,
     FAILED,
+    FIRST_CALLS,
     GIVEN,
     ROWS,
     ROWS_SKIPPED,
@@ -247,16 +248,18 @@ def _measured_step(operation: OperationCounters, step: Step) -> Step:
 
     def measured(rows: Rows) -> Rows:
         cell = cells.get(ident()) or operation.cell()
-        stands_for = 1 + cell[SKIPPED]
-        if stands_for == 1 and (calls := cell[CALLS]) >= SAMPLE:
+        stands_for, count = 1.0, len(rows)
+        if cell[SKIPPED]:
+            stands_for = (count + cell[ROWS_SKIPPED]) / max(count, 1)
+        elif (calls := cell[CALLS]) >= SAMPLE:
             if calls % SAMPLE != SAMPLE - 1:  # the last call of some stands for them
                 return rows_of(rows)
             stands_for = SAMPLE
         wall = perf_counter_ns()
         rows = rows_of(rows)
         operation.took_below = wall = perf_counter_ns() - wall
-        cell[WALL] += stands_for * wall
-        cell[CPU] += stands_for * wall  # arithmetic never waits
+        cell[WALL] += (wall := int(stands_for * wall))
+        cell[CPU] += wall  # arithmetic never waits
         return rows
 
     return counted._replace(rows_of=measured)
@@ -305,7 +308,8 @@ def _measured_program(
         # one function: after a long task, each further call takes a microsecond
         cell, count = cells.get(ident()) or operation.cell(), len(given[rows_at])
         skipped, failed, calls = cell[SKIPPED], outcomes_here.failed, cell[CALLS]
-        stands_for = skipped + 1 if skipped else 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
+        as_many = (count + cell[ROWS_SKIPPED]) / max(count, 1) if skipped else 1  # times the rows of this call
+        stands_for = as_many if skipped or calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
         if make is None:
             chunk = given[0]
             took = 0
@@ -315,18 +319,19 @@ def _measured_program(
                 chunk = make(*given)
             finally:  # also if the call raises, since its inputs have counted their time
                 took = perf_counter_ns() - wall
-                cell[WALL] += took * (skipped + 1)
+                cell[WALL] += int(took * as_many)
                 if note is not None and took >= SHORTEST_SPAN:
                     note(wall, took, count)
                 if stands_for:
-                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
+                    cell[CPU] += int(stands_for * (thread_time_ns() - cpu))
         if skipped:
             rows = cell[ROWS_SKIPPED]
             cell[SKIPPED] = cell[ROWS_SKIPPED] = 0
             cell[CALLS] += skipped
             cell[ROWS] += rows
             cell[BYTES] += operation.each * rows
-        operation.took = took if calls >= SAMPLE and took <= count * operation.most_each else UNKNOWN_COST
+        operation.took_rows = count
+        operation.took = took if calls >= FIRST_CALLS and took <= count * operation.most_each else UNKNOWN_COST
         cell[CALLS] += 1
         cell[ROWS] += count
         cell[BYTES] += operation.bytes_of(chunk, 0 if skipped else calls) if stands_for else operation.each * count

@@ -23,7 +23,8 @@ The last two are the number of quick calls since the call measured last, and the
 COUNTS = 9
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SKIPPED, ROWS_SKIPPED = range(COUNTS)
 
-QUICK = 500_000  # ns; of calls that take less, one in some is measured for all, since measuring takes up to 5 µs
+QUICK = 2_000_000  # ns; of calls that take less, one in some is measured for all, since measuring takes up to 10 µs
+FIRST_CALLS = 4  # calls, after which some may go unmeasured
 ALIKE = 5  # the factor by which arithmetic on rows, all calls of which cost alike, may take longer
 UNKNOWN_COST = 1 << 62  # ns
 
@@ -44,6 +45,7 @@ class OperationCounters:
     is_sampled: bool = False  # whether quick calls may go unmeasured
     took: int = UNKNOWN_COST  # ns of the call measured last
     took_below: int = 0  # ns of its arithmetic on rows
+    took_rows: int = 0  # rows of that call
     most_each: int = UNKNOWN_COST  # ns of an element from which on no call is quick
     unmeasured: list[tuple[Unmeasured, int]] = field(default_factory=list)
     tallies: list[tuple[Tally, bool, bool]] = field(default_factory=list)
@@ -80,12 +82,16 @@ class OperationCounters:
         return self.each * count
 
     def total(self) -> Cell:
-        """Return the counts of all threads, with those of calls that were not measured."""
+        """Return the counts of all threads, with those of calls that were not measured yet at the cost of the last."""
         sums = [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * COUNTS
         calls, rows, sums[SKIPPED:] = *sums[SKIPPED:], [0, 0]
         for since, place in list(self.unmeasured):
             more, their_rows = since.of(place)
             calls, rows = calls + more, rows + their_rows
+        if rows and sums[WALL] and self.took < UNKNOWN_COST:
+            wall = rows * (self.took + self.took_below) // max(self.took_rows, 1)
+            sums[CPU] += wall * sums[CPU] // sums[WALL]
+            sums[WALL] += wall
         for tally, of_batches, has_time in list(self.tallies):
             for at, count in enumerate(tally.of(of_batches=of_batches, has_time=has_time)):
                 sums[at] += count

@@ -11,7 +11,7 @@ from penstock.plan.node import Node
 from penstock.watch.containers import Containers
 from penstock.watch.counters import Counters
 
-FIRST_PAUSE = 100_000_000  # ns between the first looks
+FIRST_PAUSE = 250_000_000  # ns between the first looks
 MOST_LOOKS = 32  # then every second one is forgotten, and the next ones are as far apart as those that are left
 FEWEST_LOOKS = 12  # looks before anything is said
 LEAST_GROWTH = 8 << 20  # bytes; less growth is not worth a word

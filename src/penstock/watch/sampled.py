@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.watch.counts import OperationCounters
 
 SAMPLE = 16  # calls, one of which is measured for all: reading a thread's CPU time is expensive
-QUICK_SAMPLE = 32  # calls of quick steps, the same
+QUICK_SAMPLE = 61  # calls of quick steps, the same; a prime number, so that periodic work is seen
 
 
 class Unmeasured:
@@ -48,18 +48,18 @@ class Unmeasured:
 
 
 class SampledChain(StepChain):
-    """A chain of operations, all of which are measured in each call, or quick ones in one call of some.
+    """A chain of operations, all of which are measured in each call, or quick ones in ever fewer of them.
 
     Rows are counted in all calls. The `operations` are those of the steps and, the last one, of the source.
     """
 
-    __slots__ = ("_by_quick", "_levels", "_sides", "_unmeasured", "_whole", "operations")
-    most = QUICK_SAMPLE - 1
+    __slots__ = ("_by_quick", "_levels", "_sides", "_unmeasured", "_whole", "most", "operations")
 
     def __init__(
         self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], operations: Sequence[OperationCounters]
     ) -> None:
         self.operations = operations
+        self.most = 0  # calls before the next one that is measured: twice as many each time, as long as some are quick
         self._sides = source, steps
         self._levels = [0, *accumulate(step.plain.regroups for step in steps)]
         self._whole = Unobserved().join(source, steps)
@@ -72,7 +72,9 @@ class SampledChain(StepChain):
         for place, calls, count in self._unmeasured.take():
             self.operations[place].skip(calls, count)
         chunk = self._whole(rows, out)
-        self._skip(frozenset(place for place, operation in enumerate(self.operations) if operation.is_quick))
+        quick = frozenset(place for place, operation in enumerate(self.operations) if operation.is_quick)
+        self._skip(quick)
+        self.most = min(2 * self.most + 1, QUICK_SAMPLE - 1) if quick else 0
         return chunk
 
     def _skip(self, quick: frozenset[int]) -> None:
@@ -88,7 +90,7 @@ class SampledChain(StepChain):
         self.linked, self._unmeasured = self._by_quick[quick]
 
 
-ALL_NOTED: list[RowCounts] = [()] * SampledChain.most
+ALL_NOTED: list[RowCounts] = [()] * QUICK_SAMPLE
 """As many notes as let each call be measured."""
 
 

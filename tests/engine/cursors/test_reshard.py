@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -150,6 +151,7 @@ def test_a_state_loaded_and_saved_again_is_the_same_position():
     assert step([last]) == step([alone])
 
 
+@cache
 def states_of(count=4, steps=(2, 2, 2, 2), ds=STREAM, epoch=0):
     iterators = [shard.iterator(epoch=epoch) for shard in shards_of(ds, count)]
     for it, taken in zip(iterators, steps, strict=True):

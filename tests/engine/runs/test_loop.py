@@ -81,7 +81,7 @@ def test_alternating_stages_share_the_budget():
         loop._room.item_bytes, loop._room.calm = 1, 99
         for nbytes, has_room in ((248, True), (1, False)):  # an item of 1 byte reserves 2
             job = one_item()
-            job.nbytes = nbytes
+            job.reserved = nbytes
             loop._window.push(job)
             assert bool(loop._room.next_job(loop._window)) is has_room
 

@@ -46,8 +46,10 @@ def test_room_is_for_items_as_large_as_the_largest_of_late(room):
     assert 95 <= room.item_bytes <= 100
     assert room.for_items(under_way(0)) == 5  # each reserves twice its bytes
     room.gathers = True
+    room.choose()
     assert room.for_items(under_way(0)) == 10
     room.gathers = False
+    room.choose()
     assert room.for_items(under_way(850)) == 0
     learnt(room, 60_000, *[10] * 50)
     assert 50_000 < room.item_bytes < 60_000
@@ -65,18 +67,19 @@ def test_a_size_never_seen_before_lets_few_items_begin(room):
 
 def test_the_elements_that_tasks_are_given_take_room_too(room):
     learnt(room, *[10] * 9)
-    room.taken(Job(Task(0, 1, Piece(Items([np.zeros(180, np.uint8)]), np.arange(1))), lambda count: count))
+    room.reserve(Job(Task(0, 1, Piece(Items([np.zeros(180, np.uint8)]), np.arange(1))), lambda count: count))
     assert room.for_items(under_way(0)) == 5
 
 
 def test_a_job_that_is_given_too_much_for_its_way_to_another_process_stays_here(room):
     def job(nbytes):
         made = Job(Task(0, 1, Piece(Items([np.zeros(nbytes, np.uint8)]), np.arange(1))), lambda count: count)
-        room.taken(made)
+        room.reserve(made)
         return made
 
     assert not room.stays_here(job(10_000))  # threads take it as it is
     room.write_to(None)
+    room.choose()
     assert not room.stays_here(job(100))
     assert room.stays_here(job(150))  # four times as much is more than half of the budget
 
@@ -129,12 +132,13 @@ def test_a_job_of_several_items_has_a_quota_of_a_few_times_what_is_expected(room
 def test_a_job_counts_what_was_made_and_what_it_was_given(room):
     given = Piece(Items([np.zeros(300, np.uint8)]), np.arange(1))
     job = Job(Task(0, 1, given), lambda count: count)
-    job.nbytes = room.taken(job) + 1000
+    room.reserve(job)
+    job.reserved += 1000
     window = Window(ordered=True)
     window.push(job)
     window.finish(job, 0, Made(Piece(Items([np.zeros(50, np.uint8)]), np.arange(1)), (0, None)))
     assert window.nbytes == 350
-    assert window.pop().nbytes == 350
+    assert window.pop()[0].nbytes == 350
     assert window.nbytes == 0
 
 
@@ -147,9 +151,9 @@ def test_without_a_given_budget_one_job_in_eight_is_looked_at(budget, looked_at)
         window, counted = Window(ordered=True), []
         for row in range(16):
             job = Job(Task(row, row + 1, Piece(NOTHING, np.arange(1))), lambda count: count)
-            job.nbytes = room.taken(job)
+            room.reserve(job)
             window.push(job)
             window.finish(job, 0, Made(Piece(Items([np.zeros(500, np.uint8)]), np.arange(1)), (0, None)))
-            counted.append(window.pop().nbytes)
+            counted.append(window.pop()[0].nbytes)
     assert counted.count(500) == looked_at
     assert counted.count(10) == 16 - looked_at

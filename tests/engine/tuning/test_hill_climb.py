@@ -319,6 +319,14 @@ def test_threads_are_given_back_if_the_consumer_s_thread_makes_as_much():
         assert climbing.decisions == [none if stays == 0 else "2 threads stay: none made 0.80 times as much"]
 
 
+def test_a_thread_is_given_back_if_the_consumer_waits_for_as_long_as_its_tasks_take():
+    expensive = {"wall": 2 * MS, "cpu": 2 * MS, "yields": 0}
+    assert look(climb(threads=1, pays_from=300 * US), **expensive, rate=0.45) == 0
+    assert look(climb(threads=1, pays_from=300 * US), **expensive, rate=0.45, waited=0.5) is None
+    assert look(climb(pays_from=300 * US), **expensive, rate=0.9) is None  # two at a time
+    assert look(climb(threads=1, pays_from=300 * US, holds_gil=True), **expensive, rate=0.45) is None
+
+
 def test_nothing_is_judged_before_an_item_is_made():
     climbing = climb(pays_from=300 * US)
     assert look(climbing, **CHEAP, rate=4.0) == 0

@@ -205,7 +205,7 @@ def run(workers, *rows, slot=None):
     window, job = Window(ordered=True), Job(Task(0, len(rows), Piece(Items([]), np.array(rows)), slot), int)
     window.push(job)
     workers.submit(job, 0, partial(window.finish, job, 0))
-    assert window.pop() is job
+    assert window.pop() == [job]
     return job.results[0]
 
 

@@ -42,7 +42,7 @@ def submitted(workers, low, high):
     window.push(job)
     workers.submit(job, 0, partial(window.finish, job, 0))
     assert not window.waits
-    return window.pop().results[0]
+    return window.pop()[0].results[0]
 
 
 def test_batches_that_are_only_read_are_gathered_by_native_code():

@@ -75,7 +75,7 @@ def test_results_are_stored_in_the_window_in_the_order_of_the_jobs(kind):
             window.push(job)
             workers.submit(job, 0, partial(window.finish, job, 0))
         for job in jobs:
-            assert window.pop() is job
+            assert window.pop() == [job]
             (made,) = job.results
             assert isinstance(made, Made)
             batches = made.piece.chunk.elements()

@@ -37,36 +37,34 @@ def test_jobs_begin_within_the_budget_and_the_oldest_in_any_case():
     window = Window(ordered=True, account=budget.account("batches"))
     first, second = job_of(0), job_of(1)
     for job in (first, second):
-        job.nbytes = 50  # as expected
+        job.reserved = 50  # as expected
         window.push(job)
-    may_begin = window.admission(second)
-    assert may_begin()
+    assert window.admits(second)
     made = Made(Piece(Items([np.zeros(60, np.uint8)]), np.arange(1)), (1, Cost(1, 1)))
     window.finish(first, 0, made)
-    assert not may_begin()
-    assert window.pop() is first
-    assert may_begin()
+    assert not window.admits(second)
+    assert window.pop() == [first]
+    assert window.admits(second)
     other = budget.account("others")
     other.add(200)
-    assert may_begin()  # the consumer waits for it
-    assert Window(ordered=True).admission(first) is None
+    assert window.admits(second)  # the consumer waits for it
 
 
 def test_in_order_the_oldest_job_comes_first():
     window, (first, second, third) = filled_window(ordered=True)
     for job in (third, second, first):
         window.finish(job, 0, MADE)
-    assert [window.pop() for _ in range(3)] == [first, second, third]
+    assert [window.pop() for _ in range(3)] == [[first], [second], [third]]
     assert len(window) == 0
 
 
 def test_out_of_order_the_first_finished_job_comes_first():
     window, (first, second, third) = filled_window(ordered=False)
     window.finish(third, 0, MADE)
-    assert window.pop() is third
+    assert window.pop() == [third]
     window.finish(first, 0, MADE)
     window.finish(second, 0, MADE)
-    assert [window.pop(), window.pop()] == [first, second]
+    assert [window.pop(), window.pop()] == [[first], [second]]
 
 
 def test_a_job_waits_for_all_its_tasks():
@@ -75,7 +73,7 @@ def test_a_job_waits_for_all_its_tasks():
     window.push(whole)
     window.finish(whole, 1, MADE)
     popped = []
-    waiter = threading.Thread(target=lambda: popped.append(window.pop()))
+    waiter = threading.Thread(target=lambda: popped.extend(window.pop()))
     waiter.start()
     assert popped == []
     window.finish(whole, 0, MADE)
@@ -88,7 +86,7 @@ def test_a_failed_job_comes_in_its_turn():
     window.finish(second, 0, ValueError("a bad row"))
     assert window.waits
     window.finish(first, 0, MADE)
-    assert [window.pop().failed, window.pop().failed] == [False, True]
+    assert [window.pop()[0].failed, window.pop()[0].failed] == [False, True]
 
 
 def test_closing_wakes_the_consumer_and_cancels_tasks_that_have_not_begun():
@@ -119,7 +117,7 @@ def test_finished_jobs_hold_no_futures():
     window, (first, *_) = filled_window(ordered=True)
     first.futures = [Future()]
     window.finish(first, 0, MADE)
-    assert window.pop().futures == []
+    assert window.pop()[0].futures == []
 
 
 def test_a_window_counts_tasks_items_and_bytes():
@@ -174,20 +172,19 @@ def test_jobs_that_are_done_and_follow_are_taken_together(ordered):
     window, (first, second, third) = filled_window(ordered)
     window.finish(second, 0, MADE)
     window.finish(first, 0, MADE)
-    assert window.pop() is first
-    assert window.pop_ready(0, after=1) == []
-    assert window.pop_ready(5, after=1) == [second]
     window.finish(third, 0, MADE)
-    assert window.pop_ready(5, after=2) == [third]
+    assert window.pop(1) == [first, second]
+    assert window.pop(5) == [third]
     assert (len(window), window.tasks, window.items) == (0, 0, 0)
 
 
 def test_jobs_that_failed_have_several_tasks_or_do_not_follow_are_not_taken_along():
-    failed, cut, apart = job_of(0), job_of(0, tasks=2), job_of(7)
+    failed, cut, apart = job_of(1), job_of(1, tasks=2), job_of(7)
     for job, result in ((failed, ValueError("no")), (cut, MADE), (apart, MADE)):
-        window = Window(ordered=True)
-        window.push(job)
-        for number in range(len(job.tasks)):
-            window.finish(job, number, result)
-        assert window.pop_ready(5, after=0) == []
-        assert window.pop() is job
+        window, before = Window(ordered=True), job_of(0)
+        for each, ends_with in ((before, MADE), (job, result)):
+            window.push(each)
+            for number in range(len(each.tasks)):
+                window.finish(each, number, ends_with)
+        assert window.pop(5) == [before]
+        assert window.pop(5) == [job]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import compress
 from math import prod
 from operator import is_
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -32,8 +32,7 @@ NO_PLACE = np.empty(0, object)
 NO_PLACE.flags.writeable = False
 
 
-@frozen()
-class LeafShape:
+class LeafShape(NamedTuple):
     """Shape and dtype of a leaf of one item, and its bytes `outside` of a slot, such as ragged rows and texts."""
 
     shape: tuple[int, ...]
@@ -82,7 +81,9 @@ class Slots:
     def _set_shapes(self, shapes: list[LeafShape] | None) -> None:
         self._shapes = shapes
         self._has_place = [leaf.has_place for leaf in shapes or ()]
-        self._is_outside = _is_outside(shapes)  # more of a batch than what is in its slot
+        self._nbytes = sum([leaf.nbytes for leaf in shapes or ()])
+        outside = sum([leaf.outside for leaf in shapes or ()])
+        self._fills = True in self._has_place and 2 * outside <= self._nbytes  # else most of a batch is elsewhere
 
     @property
     def after(self) -> SlotsBefore:
@@ -92,7 +93,7 @@ class Slots:
     @property
     def item_bytes(self) -> int:
         """The number of bytes in one batch; 0 while unknown."""
-        return sum(leaf.nbytes for leaf in self._shapes or ()) if self._is_sized else 0
+        return self._nbytes if self._is_sized else 0
 
     def take(self, items: int, *, last: bool) -> Slot | None:
         """Return a slot for `items` batches; the `last` one of an epoch is cut from a full one, to reuse its block.
@@ -100,9 +101,7 @@ class Slots:
         The first slot is a trial: others follow once batches were written to it, as functions may use other memory.
         There is none for batches that would be mostly outside, such as ragged rows beside a few numbers.
         """
-        if self._shapes is None or self._varies or (self._is_given and not self._is_used) or self._is_outside:
-            return None
-        if True not in self._has_place:
+        if self._shapes is None or self._varies or (self._is_given and not self._is_used) or not self._fills:
             return None
         self._is_given = True
         count = max(items, self._items) if last else items
@@ -120,6 +119,8 @@ class Slots:
         is_first, self._is_learned, self._is_sized = not self._is_learned, True, True
         shapes = list(map(_shape_of, columns))
         known = self._shapes
+        if shapes == known:
+            return
         if known is not None and len(known) == len(shapes):
             if all(map(_is_shorter, shapes, known)):
                 return
@@ -218,12 +219,6 @@ def _is_written(columns: Sequence[Column], slot: Slot) -> bool:
     firsts = [column[0] if isinstance(column, list) else column for column in columns]
     pairs = zip(firsts, slot, strict=False)
     return any(isinstance(first, np.ndarray) and np.may_share_memory(first, memory) for first, memory in pairs)
-
-
-def _is_outside(shapes: Sequence[LeafShape] | None) -> bool:
-    """Return True if more than half of the bytes of a batch are outside of its slot."""
-    shapes = shapes or ()
-    return 2 * sum(leaf.outside for leaf in shapes) > sum(leaf.nbytes for leaf in shapes)
 
 
 def _is_shorter(new: LeafShape, known: LeafShape) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import WorkerError
 from penstock.engine.processes.workers import ProcessWorkers
@@ -27,12 +27,18 @@ class MovedWorkers(ProcessWorkers):
     process.
     """
 
-    def instead_of(self, threads: Workers, reads: Reads, note: Callable[[str], None]) -> None:
-        """Go back to these threads once `reads` have changed; `note` is called with the reason, by any thread."""
+    def __init__(
+        self, threads: Workers, reads: Reads, note_return: Callable[[str], None], *given: Any, **options: Any
+    ) -> None:
+        """Go back to these threads once `reads` have changed, and call `note_return` with the reason, in any thread.
+
+        The other arguments are those of `ProcessWorkers`.
+        """
+        super().__init__(*given, **options)
         self.threads = threads
         self.is_back = False
-        self._reads = reads
-        self._note_return = note
+        self._reads = self.plan.reads or reads
+        self._note_return = note_return
         self._ended_with: set[tuple[int, tuple[int, int] | None]] = set()
         self._lock = threading.Lock()
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from penstock.engine.tasks.parts import Parts
     from penstock.engine.tuning.hill_climb import HillClimb
     from penstock.engine.workers.executors import Workers
-    from penstock.engine.workers.producer import Producer
     from penstock.engine.workers.window import Window
 
 
@@ -47,6 +46,7 @@ class Loop:
         self._scope, self._session = stage.scope, stage.session
         self._tuner = stage.tuner
         self._feed = feed
+        self._rows_of = feed.rows_of
         self._slots = stage.slots()
         self._room = Room(stage, self._slots)
         listens = stage.work.tell is not None
@@ -67,38 +67,55 @@ class Loop:
 
     def pieces(self) -> AskedFlow:
         """Yield the results of the jobs as pieces with the mark after each."""
+        session, tuner, room = self._session, self._tuner, self._room
         wanted: int | None = None
-        producer: Producer[Job] | None = None
         try:
-            while producer is None:
-                self._session.check_open()
-                self._choose_workers()
-                if self._stage.live and self._workers is not None:
-                    producer = self._session.producer(self._begun(), lambda _: self._room.next_job(self._window) > 0)
-                    break
-                job = self._made_inline(wanted) if self._workers is None else self._next_job(self._workers)
-                if job is None:
+            while True:
+                session.check_open()
+                if self._workers is None or room.gathers or tuner.has_returned:
+                    self._choose_workers()
+                if self._workers is None:
+                    jobs = self._made_inline(wanted)
+                elif self._stage.live:
+                    yield from self._live_pieces()
                     return
-                pieces = self._finished(job)
-                del job  # its memory is free for the next one as soon as the consumer lets it go
-                for piece in pieces:
+                else:
+                    jobs = self._next_jobs(self._workers)
+                if not jobs:
+                    return
+                if jobs[0].is_whole and not (jobs[0].announces or room.gathers):
+                    piece = self._joined(jobs)
+                    del jobs  # their memory is free for the next ones as soon as the consumer lets it go
                     wanted = yield piece
                     del piece
-            while next(producer, None) is not None:
-                self._session.check_open()
-                job = self._popped(self._workers)
-                producer.look_again()
-                yield from self._finished(job)
+                else:
+                    yield from self._pieces_of(jobs.pop())
         finally:
-            if producer is not None:
-                producer.close()
             with suppress(ValueError):  # a producer is running the feed, and closes it
                 self._feed.close()
             if self._workers is not None:
                 self._window.close()
-            for each in (self._room.account, self._read_ahead, self._next_uses):
+            for each in (room.account, self._read_ahead, self._next_uses):
                 if each is not None:
                     each.close()
+
+    def _live_pieces(self) -> Flow:
+        """Yield the results of jobs that a thread begins as soon as the user's code gives it their elements."""
+
+        def begun() -> Iterator[Job]:
+            while (job := self._feed.take(max(self._room.next_job(self._window), 1))) is not None:
+                self._begin(job, cast("Workers", self._workers))
+                yield job
+
+        producer = self._session.producer(begun(), lambda _: self._room.next_job(self._window) > 0)
+        try:
+            while next(producer, None) is not None:
+                self._session.check_open()
+                (job,) = self._popped(cast("Workers", self._workers))
+                producer.look_again()
+                yield from self._pieces_of(job)
+        finally:
+            producer.close()
 
     # Workers
 
@@ -116,6 +133,7 @@ class Loop:
         if gatherer is None and not self._scope.is_inline(self._tuner):
             coming = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
             self._workers = coming if coming.ready else None
+            self._room.choose()
             if self._may_move and (climb := self._tuner.climb) is not None and climb.elsewhere:
                 self._consider(climb)  # the run before has moved
         elif gatherer is None:
@@ -125,59 +143,65 @@ class Loop:
         elif current is None and self._tuner.worth_beside(self._room.job_here(beside=True)):
             self._session.at_close(gatherer.close)
             self._workers, self._room.gathers = gatherer, True
+            self._room.choose()
 
     # Jobs
 
-    def _made_inline(self, wanted: int | None) -> Job | None:
-        """Make the next job inline, unless its first elements show that threads pay; return `None` at the end."""
+    def _made_inline(self, wanted: int | None) -> list[Job]:
+        """Make the next job inline, unless its first elements show that threads pay; return none at the end."""
         job = self._feed.take(max(self._room.job_here(), 1), wanted)
         if job is None:
-            return None
+            return []
         asked = perf_counter_ns()
         self._prepare(job)
         if self._workers is not None:
             self._submit(job, self._workers)
-            return self._next_job(self._workers)
+            return self._next_jobs(self._workers)
         for number, result in enumerate(job.results):
             if result is None:
                 job.finish(number, self._stage.work.tried(job.tasks[number]))
         if self._tuner.has_returned:
-            self._retune(asked, 0)
-        return job
+            self._retune(asked, [])
+        return [job]
 
-    def _next_job(self, current: Workers) -> Job | None:
-        """Return the next job that is done, and begin others after it; `None` at the end."""
-        self._room.hold(0)
-        if not len(self._window):
-            self._fill(current)
-            if not len(self._window):
+    def _next_jobs(self, workers: Workers) -> list[Job]:
+        """Return the next job that is done, and small ones done behind it; begin others. Return none at the end."""
+        room, window = self._room, self._window
+        if room.held:
+            room.hold(0)
+        if not window.tasks:
+            self._fill(workers)
+            if not window.tasks:
                 if self._failure is not None:
                     raise self._failure
-                return None
-        job = self._popped(current)
-        if len(self._window) or not self._room.exceeds_all:  # else the next is made once this one is used
-            self._fill(current)
-        return job
+                return []
+        jobs = self._popped(workers)
+        if window.tasks or not room.exceeds_all:  # else the next is made once this one is used
+            self._fill(workers)
+        return jobs
 
-    def _popped(self, current: Workers | None) -> Job:
-        asked = perf_counter_ns()
-        if current is not None:
-            current.admit()  # the oldest job waits no longer
-        job = self._window.pop()
-        self._room.hold(job.nbytes - job.nbytes // max(job.items, 1))  # all but the first
-        if current is not None and current.is_tuned:
-            self._retune(asked, len(job.tasks) + self._window.done)
+    def _popped(self, workers: Workers) -> list[Job]:
+        room, asked = self._room, perf_counter_ns()
+        if room.given:
+            workers.admit()  # the oldest job waits no longer
+        jobs = self._window.pop(room.together)
+        first = jobs[0]
+        if len(jobs) > 1 or first.items > 1:  # all but the first item wait for the consumer
+            room.hold(sum([job.nbytes for job in jobs]) - first.nbytes // max(first.items, 1))
+        if workers.is_tuned:
+            self._retune(asked, jobs)
         climb = self._tuner.climb if self._may_move else None
         if climb is not None and (climb.holds_gil or climb.one_thread or climb.elsewhere):
-            self._consider(climb, job.task.high)
-        return job
+            self._consider(climb, jobs[-1].task.high)
+        return jobs
 
-    def _retune(self, asked: int, done: int) -> None:
-        """Let the tuner look again after a job that was `asked` for at that time; `done` tasks wait to be taken."""
+    def _retune(self, asked: int, popped: list[Job]) -> None:
+        """Let the tuner look again, after jobs that were `asked` for at that time."""
         now = perf_counter_ns()
         if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
-            self._tuner.settle(done)
+            self._tuner.settle(sum(len(job.tasks) for job in popped) + self._window.done)  # not observed yet
             self._session.resize()
+            self._room.choose()
 
     def _consider(self, climb: HillClimb, done: int = 0) -> None:
         """Let processes make the next jobs, or threads again, if that is better."""
@@ -187,83 +211,78 @@ class Loop:
             self._workers = coming
             self._slots = self._stage.slots()
             self._room.write_to(self._slots)
+        self._room.choose()
         self._may_move = not mover.has_ended
 
-    def _fill(self, current: Workers) -> None:
+    def _fill(self, workers: Workers) -> None:
         """Begin jobs while there is room for them; several small ones at a time, once there are few."""
-        cannot_gather = self._room.gathers and self._gatherer is not None and not self._gatherer.gathers
-        if self._fed or self._failure is not None or cannot_gather or self._tuner.has_returned:
+        room, window = self._room, self._window
+        if self._fed or self._failure is not None or not room.has_few(window):
             return
-        if not self._room.has_few(self._window):
+        cannot_gather = room.gathers and self._gatherer is not None and not self._gatherer.gathers
+        if cannot_gather or self._tuner.has_returned:
             return
-        high = self._room.high()
         try:
-            while count := self._room.next_job(self._window, high):
+            while count := room.next_job(window):
                 job = self._feed.take(count)
                 if job is None:
                     self._fed = True
                     return
-                self._prepare(job)
-                self._submit(job, current)
+                self._begin(job, workers)
         except Exception as error:  # noqa: BLE001 - raised after the items made before it
             self._failure = error
 
-    def _begun(self) -> Iterator[Job]:
-        """Begin one job after another, and yield it."""
-        while (job := self._feed.take(max(self._room.next_job(self._window), 1))) is not None:
-            self._prepare(job)
-            self._submit(job, cast("Workers", self._workers))
-            yield job
+    def _begin(self, job: Job, workers: Workers) -> None:
+        self._room.reserve(job)
+        self._prepare(job)
+        self._submit(job, workers)
 
-    def _submit(self, job: Job, current: Workers) -> None:
-        self._window.push(job)
-        stays, may_begin = self._room.stays_here(job), self._window.admission(job)
-        for number in [number for number, result in enumerate(job.results) if result is None]:
+    def _submit(self, job: Job, workers: Workers) -> None:
+        room, window = self._room, self._window
+        window.push(job)
+        stays, may_begin = room.given and room.stays_here(job), partial(window.admits, job) if room.given else None
+        for number, task in enumerate(job.tasks):
+            if job.results[number] is not None:
+                continue
             if stays:
-                self._window.finish(job, number, self._stage.work.tried(job.tasks[number]))
+                window.finish(job, number, self._stage.work.tried(task))
             else:
-                current.submit(job, number, partial(self._window.finish, job, number), may_begin)
+                workers.submit(job, number, partial(window.finish, job, number), may_begin)
 
     def _prepare(self, job: Job) -> None:
-        """Give a job its tasks: several if it is one expensive batch."""
+        """Give a job its task, or several if it is one expensive batch."""
+        task, work, room = self._prepared(job), self._stage.work, self._room
+        job.tasks[0] = task
+        if self._stage.item_rows <= 1 or job.items > 1:
+            return
         if self._workers is not None:
-            job.nbytes = self._room.taken(job)
-            if not self._room.gathers and (quota := self._room.quota(job)) is not None:
-                job.task = job.task._replace(quota=quota)
-        task, parts = self._prepared(job.task), self._parts(job)
-        if parts is None:
-            job.tasks[0] = task
-        elif self._workers is None:
+            if room.parts > 1 and (parts := work.parts) is not None:
+                rows = parts.rows(task)
+                job.set_tasks(parts.cut(task, rows, 0, len(rows), room.parts))
+            return
+        decides = not self._tuner.looks and self._scope.settings.executor == "auto" and self._gatherer is None
+        if decides and (parts := work.parts) is not None:  # the first elements decide whether threads make the others
             self._begin_first(job, task, parts)
-        else:
-            rows = parts.rows(task)
-            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item(self._room.most_items)))
 
-    def _prepared(self, task: Task) -> Task:
-        """Return a task with its slot and with the rows that later tasks read."""
-        rows_of, given = self._feed.rows_of, task.given
-        if rows_of is None:  # of several elements, all may have to be made again
-            return task if len(given) == 1 else task._replace(given=given.over(chunks.variants.duplicate(given.chunk)))
+    def _prepared(self, job: Job) -> Task:
+        """Return the task of a job with its slot and with the rows that later tasks read."""
+        task, room, ahead = job.task, self._room, self._read_ahead
+        given, quota = task.given, room.quota(job) if self._workers is not None and room.given else None
+        if self._rows_of is None:  # of several elements, all may have to be made again
+            if len(given) > 1:
+                given = given.over(chunks.variants.duplicate(given.chunk))
+            return Task(task.low, task.high, given, quota=quota)
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
-        ahead, slot = self._read_ahead, None
         if ahead is not None and ahead.fetches and self._scope.settings.leaves_process(self._workers):
             ahead = None  # this process would fetch what others read
-        upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, rows_of)
-        if self._slots is not None and not self._room.gathers:
-            slot = self._slots.take(len(given), last=task.high >= self._feed.end)
-        return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
-
-    def _parts(self, job: Job) -> Parts | None:
-        """Return the way to cut the batch of a job, if several tasks are to make it."""
-        tuner, stage = self._tuner, self._stage
-        if stage.item_rows <= 1 or job.items > 1:
-            return None
-        if self._workers is None:  # the first elements decide whether threads make the others
-            pays = not tuner.looks and self._scope.settings.executor == "auto" and self._gatherer is None
-        else:
-            pays = not self._room.gathers and tuner.split_item(self._room.most_items) > 1
-        return stage.work.parts if pays else None
+        upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, self._rows_of)
+        slot = None
+        if self._slots is not None and not room.gathers:
+            slot = self._slots.take(job.items, last=task.high >= self._feed.end)
+        if upcoming is None and slot is None and quota is None:
+            return task
+        return Task(task.low, task.high, given, slot, upcoming, quota=quota)
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
         """Make a few elements of the first batch inline, until it is known whether threads pay for the others."""
@@ -289,11 +308,30 @@ class Loop:
         job.set_tasks(done)
         job.noted = len(results)
         for number, result in enumerate(results):
-            job.finish(number, result, bytes_made(result))
+            job.nbytes += bytes_made(result)
+            job.finish(number, result)
 
     # Results
 
-    def _finished(self, job: Job) -> Flow:
+    def _joined(self, jobs: list[Job]) -> Piece:
+        """Return the items of jobs that are whole as one piece, which takes less time than one by one."""
+        (first, *behind), last = [self._result(job) for job in jobs], jobs[-1]
+        if not behind:
+            return Piece(first.chunk, first.ids, last.mark_after(last.items), first.failed)
+        elements, ids = [*first.chunk.elements()], [first.ids]
+        for each in behind:
+            elements += each.chunk.elements()
+            ids.append(each.ids)
+        return Piece(Fresh(elements), np.concatenate(ids), last.mark_after(last.items))
+
+    def _result(self, job: Job) -> Piece:
+        """Return the items of a job that is whole, and learn their cost and size."""
+        made: Any = job.results[0]
+        self._observe(made.cost, max(job.items, 1))
+        self._room.learn(made.piece, job)
+        return made.piece
+
+    def _pieces_of(self, job: Job) -> Flow:
         """Yield the items of a job; if the job failed, yield the items before the one at fault, then raise."""
         if job.announces:
             yield empty_piece(job.mark_after(0))
@@ -301,7 +339,8 @@ class Loop:
         if piece is None:
             if isinstance(job.failure(), QuotaExceeded):
                 self._tuner.alone_by_size = True
-            of_rows_below = not self._stage.top and self._feed.rows_of is not None
+                self._room.choose()
+            of_rows_below = not self._stage.top and self._rows_of is not None
             yield from runs.replay.replayed_and_raised(job, self._stage, lone_too=of_rows_below)
             return
         made = Piece(piece.chunk, piece.ids, job.mark_after(job.items), piece.failed)
@@ -311,34 +350,12 @@ class Loop:
             finally:
                 self._count_gathered(piece.chunk)
             return
-        self._note(job)
+        for task, result in islice(zip(job.tasks, job.results, strict=True), job.noted, None):
+            self._observe(cast("Made", result).cost, job.share(task))
         self._room.learn(piece, job)
-        yield made if self._workers is None else self._with_those_behind(made, job)
-
-    def _with_those_behind(self, piece: Piece, job: Job) -> Piece:
-        """Return a piece joined with small ones that are done behind it, which takes less time than one by one."""
-        alone = self._room.depth is not None or not self._stage.top or self._room.gathers
-        most = 0 if alone else self._tuner.spare()
-        behind = self._window.pop_ready(most, job.task.high) if most else []
-        if not behind:
-            return piece
-        self._room.hold(self._room.held + sum(each.nbytes for each in behind))
-        elements, ids = [*piece.chunk.elements()], [piece.ids]
-        for each in behind:
-            made: Any = each.results[0]
-            self._note(each)
-            self._room.learn(made.piece, each)
-            elements += made.piece.chunk.elements()
-            ids.append(made.piece.ids)
-        return Piece(Fresh(elements), np.concatenate(ids), behind[-1].mark_after(len(behind[-1])))
+        yield made
 
     # Measures
-
-    def _note(self, job: Job) -> None:
-        """Pass the cost of a job's tasks to the tuner, unless it has them already."""
-        for task, result in islice(zip(job.tasks, job.results, strict=True), job.noted, None):
-            if isinstance(result, Made):
-                self._observe(result.cost, job.share(task))
 
     def _observe(self, cost: Cost, items: float) -> None:
         self._tuner.observe(cost, items)

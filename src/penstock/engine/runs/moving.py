@@ -94,17 +94,16 @@ class Mover:
         why = against(self._processes, settings.given_budget)
         if why is not None:
             return self._stay(why)
+        note = partial(_note, session.events, stage.work.plan.label())  # no cycle, which would keep the processes
+        again = f"threads call the functions of {self._label} again: "
         try:
             reads = safety.moving.reads_of(post_order(stage.work.plan))
-            moved = session.moved(stage.work, stage.observer, self._processes, reads)
+            kind = partial(processes.moved.MovedWorkers, threads, reads, lambda why: note("stayed", again + why))
+            return session.moved(kind, stage.work, stage.observer, self._processes, reads)
         except safety.moving.FixedError as error:
             return self._stay(str(error))
         except Exception as error:  # noqa: BLE001 - of pickle; threads need none
             return self._stay(f"it cannot be pickled: {type(error).__name__}: {error}")
-        note = partial(_note, session.events, stage.work.plan.label())  # no cycle, which would keep the processes
-        again = f"threads call the functions of {self._label} again: "
-        moved.instead_of(threads, moved.plan.reads or reads, lambda why: note("stayed", again + why))
-        return moved
 
     def _made(self, moved: MovedWorkers, under_way: int) -> Workers:
         self._is_made = True

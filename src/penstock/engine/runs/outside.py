@@ -65,14 +65,25 @@ class OutsideWorkers:
         self.in_processes.append(made)
         return made if self._can_start(made) else None
 
-    def moved(self, work: Work, observer: Observer, count: int, reads: Reads, settings: Settings) -> MovedWorkers:
-        """Return processes that could make the tasks of threads, given what their functions read."""
-        plan, kind = self._carry_over.plan(work, observer, reads), processes.moved.MovedWorkers
+    def moved(
+        self,
+        kind: Callable[..., MovedWorkers],
+        work: Work,
+        observer: Observer,
+        count: int,
+        reads: Reads,
+        settings: Settings,
+    ) -> MovedWorkers:
+        """Return processes, of a `kind` that stands for threads, that could make their tasks.
+
+        `reads` is what the functions of the work read.
+        """
+        plan = self._carry_over.plan(work, observer, reads)
         return self._in_pool(kind, plan, observer, count, settings, ends_stuck=False)  # as threads
 
     def _in_pool(
         self,
-        kind: type[W],
+        kind: Callable[..., W],
         plan: SharedPlan,
         observer: Observer,
         count: int,
@@ -117,6 +128,7 @@ class OutsideWorkers:
         shares = sharing.expect(given)
         self._budget.elsewhere = partial(engine.handed_in.sharing.held_by_pools, self._held_by_pools)
         plan = self._carry_over.pickled_plan(work, observer)
+        at_close(plan.release)
         plan.cache_bytes = self._budget.cache_limit // (getattr(given, "_max_workers", threads) or 1)
         kind, pack = engine.handed_in.workers.RemoteWorkers, sharing.pack
         made = kind(work, self.executor, observer, plan, pack, is_far=not shares)

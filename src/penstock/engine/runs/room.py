@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.core.budget import UNLIMITED
 from penstock.elements.footprint import memory_of
 from penstock.engine.memory.slots import Slots
-from penstock.engine.tasks.task import Job
+from penstock.engine.tasks.task import NOTHING, Job
 from penstock.engine.tuning.tuner import LOOKS
 from penstock.plan.flow import Piece
 
@@ -25,6 +25,8 @@ STAYS_SHARE = 2  # what would take more than this part of the budget on its way 
 TASK_SHARE = 64  # a job may make this part of the budget, however small its items were before
 UPROAR = 2  # times the largest size before
 FORGET = 9  # a size larger than all later ones counts for half as much after 355 jobs: it shrinks by 1 / 2**9 each
+CHOSEN_FOR = 16  # the most tasks for which sizes are kept, at first a quarter of those seen
+UNASKED = 8  # of the items that a default budget has room for, one in this many may begin before it is looked at again
 
 
 class Room:
@@ -32,6 +34,10 @@ class Room:
 
     Alternating stages share the budget in equal parts. `item_bytes` is the size of the largest item of late, `None`
     while unknown. A job reserves a multiple of that for each of its items until it is made.
+
+    The loop begins tasks once there are fewer than `low`, up to `high` of them. These have `items` items each, or are
+    one of `parts` of an item. Up to `together` small jobs that are done are taken out behind another. The tuner chooses
+    these numbers now and then (`choose`).
     """
 
     def __init__(self, stage: Stage, slots: Slots | None) -> None:
@@ -40,12 +46,13 @@ class Room:
         """The number of items to have under way, if it is not left to the tuner."""
         self.gathers = False
         """True while a native thread gathers batches, which are made in place."""
+        self.given = settings.budget_is_given
+        """True if the user has given the budget."""
         self._tuner = stage.tuner
         self._one_by_one = settings.one_by_one
-        self._given = settings.budget_is_given
         self.account = stage.session.account(stage.plan.label(), "ahead")
         self.item_bytes: int | None = (0 if slots is None else slots.item_bytes) or stage.tuner.item_bytes or None
-        self.calm = 1 if self._given else UNLIMITED
+        self.calm = 1 if self.given else UNLIMITED
         """The items made since one was much larger than all before: no more are under way, as others may follow it."""
         self.held = 0
         """The bytes of items taken out of the window that wait for the consumer."""
@@ -58,8 +65,22 @@ class Room:
         if settings.is_remote:
             self._expect_fetching()
         self._given_bytes = 0  # of the largest element of late that a task was given
+        self._unasked = 0  # items that may begin before the budget is looked at again
+        self._each = 0  # that an item is expected to take
         self._taken = self._jobs = 0  # begun by workers, and done
         self._is_noted = False  # that one item exceeds the budget
+        self.choose()
+
+    def choose(self) -> None:
+        """Choose the numbers and sizes of tasks anew, as these cost now."""
+        self._weigh()
+        tuner, spare = self._tuner, 0 if self._turns > 1 else self._tuner.spare()
+        self.low = tuner.depth() + self._stage.top
+        self.high = self.low + spare
+        self.together = 0 if self.gathers or self.depth is not None or not self._stage.top else spare
+        self.items = 1 if self._one_by_one else tuner.group_items(beside=self.gathers)
+        self.parts = 1 if self.gathers else tuner.split_item(self._most_items)
+        self._chosen_until = tuner.looks + min(tuner.looks // 4, CHOSEN_FOR)
 
     @property
     def _share(self) -> int:
@@ -76,10 +97,13 @@ class Room:
         self._fetched_bytes = int(self._stage.item_rows * self._stage.fetched_bytes())
 
     def _set_size(self, nbytes: int) -> None:
-        if self._given and nbytes > UPROAR * (self.item_bytes or 0):
-            self.calm = 1
+        if nbytes > UPROAR * (self.item_bytes or 0):
+            self._unasked = 0
+            if self.given:
+                self.calm = 1
         self.item_bytes = nbytes
-        self.account.least = self.reserved(1)
+        self._weigh()
+        self.account.least = self._each
 
     def hold(self, nbytes: int) -> None:
         """Count the bytes of items that wait for the consumer, instead of those before."""
@@ -87,50 +111,48 @@ class Room:
             self.account.add(nbytes - self.held)
             self.held = nbytes
 
-    def reserved(self, items: int) -> int:
-        """Return the bytes that some items are expected to take."""
+    def _weigh(self) -> None:
+        """Note what an item is expected to take until it is made, with the element that its task is given."""
         made = (1 if self.gathers else self._in_hand) * (self.item_bytes or 0)
-        return items * (made + self._of_given * self._given_bytes + self._fetched_bytes)
+        self._each = made + self._of_given * self._given_bytes + self._fetched_bytes
 
-    def taken(self, job: Job) -> int:
-        """Return the bytes that a job takes while it is made, and those of the elements that it is given.
+    def reserve(self, job: Job) -> None:
+        """Reserve what a job is expected to take while it is made, besides the elements that it is given.
 
         Of the jobs that have no budget given, most are taken to make items of the size known.
         """
+        items, size, chunk = job.items, self.item_bytes or 0, job.task.given.chunk
         self._taken += 1
-        if not self._given and self.item_bytes and self._taken % LOOKED_AT:
-            job.expected_bytes = job.items * self.item_bytes
-        job.given_bytes = given = memory_of(job.task.given.chunk)
-        self._given_bytes = max(given // max(job.items, 1), self._given_bytes - (self._given_bytes >> FORGET))
-        made = (1 if self.gathers else self._in_hand) * job.items * (self.item_bytes or 0)
-        return made + self._of_given * given + job.items * self._fetched_bytes
+        if self.gathers or (size and not self.given and self._taken % LOOKED_AT):
+            job.looked_at = False
+            job.nbytes = items * (size + self._given_bytes)
+            job.reserved = items * self._each - job.nbytes
+            return
+        if chunk is not NOTHING:
+            job.nbytes = memory_of(chunk)
+            self._given_bytes = max(job.nbytes // max(items, 1), self._given_bytes - (self._given_bytes >> FORGET))
+            self._weigh()
+        others = (self._of_given - 1) * job.nbytes
+        job.reserved = items * (self._in_hand * size + self._fetched_bytes) + others
 
     def quota(self, job: Job) -> int | None:
         """Return the bytes that an operation may make in a job of several items before it ends; `None` if any.
 
         Items that are a few times as large as all before, or small, do not end it.
         """
-        if not self._given or job.items <= 1:
+        if not self.given or self.gathers or job.items <= 1:
             return None
         return max(SURPRISE * job.items * (self.item_bytes or 0), self._share // TASK_SHARE)
 
     def stays_here(self, job: Job) -> bool:
-        """Return whether a job is given so much that its way to another process and back would take half the budget."""
-        if not self._given or self._of_given == 1:
+        """Return whether a job is given so much that its way to other processes would take half of a given budget."""
+        if self._of_given == 1:
             return False
-        return (self._of_given + 1) * job.given_bytes > self.account.budget.limit // STAYS_SHARE
-
-    def low(self) -> int:
-        """Return the number of tasks below which others are started, several small ones at a time."""
-        return self._tuner.depth() + self._stage.top
-
-    def high(self) -> int:
-        """Return the number of tasks up to which others are then started."""
-        return self.low() + (self._tuner.spare() if self._turns == 1 else 0)
+        return (self._of_given + 1) * job.nbytes > self.account.budget.limit // STAYS_SHARE
 
     def has_few(self, window: Window) -> bool:
         """Return whether there are so few tasks in the window that others are to be started."""
-        return self.depth is not None or not window.tasks or window.tasks < self.low()
+        return not window.tasks or window.tasks < self.low or self.depth is not None
 
     def job_here(self, *, beside: bool = False) -> int:
         """Return the number of items in the next job of the thread that asks for it, or of one `beside` it."""
@@ -139,33 +161,33 @@ class Room:
         items = self._tuner.group_items(beside=beside)
         return min(items, self.for_items_here()) if self.item_bytes else items
 
-    def next_job(self, window: Window, high: int | None = None) -> int:
+    def next_job(self, window: Window) -> int:
         """Return the number of items in the next job of workers; 0 if the window, up to `high` tasks, has no room."""
-        if not window.tasks:
-            return max(self._job(window), 1)
-        if not self._has_place(window, self.high() if high is None else high):
+        if self._tuner.looks >= self._chosen_until:
+            self.choose()
+        tasks, depth, items = window.tasks, self.depth, self.items
+        if tasks and (self._is_full(window) or (self.item_bytes is None and self.given)):  # until the first is made
             return 0
-        if self.item_bytes is None and self._given:
-            return 0  # until the first is made
-        return self._job(window)
-
-    def _job(self, window: Window) -> int:
-        if self._one_by_one:
-            return 1
-        items, depth = self._tuner.group_items(beside=self.gathers), self.depth
         if depth is not None:
             items = min(max(min(items, depth // 2), 1), max(depth - window.items, 1))
-        return min(items, self.for_items(window)) if self.item_bytes else items
+        if not self.item_bytes:
+            return items
+        if items <= self._unasked:
+            self._unasked -= items
+            return items
+        fitting = self.for_items(window)
+        self._unasked = 0 if self.given else fitting // UNASKED
+        return min(items, fitting) or (0 if tasks else 1)
 
-    def _has_place(self, window: Window, high: int) -> bool:
+    def _is_full(self, window: Window) -> bool:
+        """Return whether the window has as many tasks as are to be under way."""
+        tasks, high = window.tasks, self.high
         if self.depth is not None:
-            return window.items < self.depth
-        if self.gathers:
-            return False
-        if self._turns == 1 or window.tasks >= high:
-            return window.tasks < high
+            return window.items >= self.depth
+        if self._turns == 1 or tasks >= high:
+            return self.gathers or tasks >= high
         # alternating stages share the items made ahead; the one that the consumer waits for may use idle workers
-        return window.tasks <= -(-high // self._turns) or (window.waits and self._stage.session.unfinished < high)
+        return tasks > -(-high // self._turns) and not (window.waits and self._stage.session.unfinished < high)
 
     def for_items(self, window: Window) -> int:
         """Return the number of further items that the budget has room for, beside those of the jobs under way.
@@ -173,11 +195,11 @@ class Room:
         Items count as large as the largest that was made, even if it waits behind others.
         """
         largest, window.largest = window.largest, 0
-        if self._given and largest > (self.item_bytes or 0):
+        if self.given and largest > (self.item_bytes or 0):
             self._set_size(largest)
         items, nbytes = window.items, window.nbytes
         left = min(self.account.left, self._share - nbytes - self.held)
-        fitting = max(left, 0) // max(self.reserved(1), 1)
+        fitting = max(left, 0) // max(self._each, 1)
         if not fitting:
             self.account.budget.make_room()
         return min(fitting, max(self.calm - items, 0))
@@ -191,15 +213,14 @@ class Room:
         return min(left // max(self.item_bytes or 0, 1), self.calm)
 
     @property
-    def most_items(self) -> float:
+    def _most_items(self) -> float:
         """The number of items that may be under way at a time, at least one."""
-        nbytes = self.reserved(1)
-        return max(self._share // nbytes, 1) if nbytes else math.inf
+        return max(self._share // self._each, 1) if self._each else math.inf
 
     @property
     def exceeds_all(self) -> bool:
         """True if a single item exceeds the budget that the user has given."""
-        return self._given and (self.item_bytes or 0) > self.account.budget.limit
+        return self.given and (self.item_bytes or 0) > self.account.budget.limit
 
     def _note_size(self) -> None:
         """Note it once if a single item exceeds the budget."""
@@ -213,23 +234,27 @@ class Room:
             f"{budget.limit:,}: the next {what} is made only when it is asked for; make it smaller, or raise the budget"
         )
 
+    @property
+    def _is_sample(self) -> bool:
+        if self._slots is None:
+            return self._tuner.looks < LOOKS
+        return self._jobs <= LOOKS or not self._jobs % LOOKED_AT
+
     def learn(self, piece: Piece, job: Job) -> None:
         """Note the size of the items of every job if there is a budget, else of the first and of a sample."""
         self._jobs += 1
-        first = self._stage.tuner.looking if self._slots is None else self._jobs <= LOOKS
-        is_sample = first or (self._slots is not None and self._jobs % LOOKED_AT == 0)
-        if not is_sample and not self._given:
+        if not (self.given or self._is_sample):
             return
         nbytes = 0
         if self._slots is not None:
             self._slots.learn(piece.chunk, job.tasks[0].slot)
-            self._stage.tuner.slots = self._slots.after
+            self._tuner.slots = self._slots.after
             nbytes = self._slots.item_bytes
         if not nbytes and len(piece):
             nbytes = memory_of(piece.chunk) // len(job)  # of all elements made of one
         before = self.item_bytes or 0
         self._set_size(max(nbytes, before - (before >> FORGET)))
-        self._stage.tuner.item_bytes = self.item_bytes or 0
+        self._tuner.item_bytes = self.item_bytes or 0
         self.calm += len(job)
         self._stage.session.tidy()
         self._note_size()

@@ -112,7 +112,8 @@ class Run:
     @property
     def tuner(self) -> Tuner:
         """The tuner of the stage that took the most time."""
-        return max(self.session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
+        tuners = self.session.tuners
+        return max(tuners, key=lambda tuner: tuner.item_wall) if tuners else Tuner(None)
 
     @property
     def settings(self) -> Settings:

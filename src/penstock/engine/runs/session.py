@@ -124,9 +124,11 @@ class Session:
         self.resize()
         return workers.executors.ThreadWorkers(work, self.threads)
 
-    def moved(self, work: Work, observer: Observer, count: int, reads: Reads) -> MovedWorkers:
-        """Return processes that could make the tasks of threads, given what their functions read."""
-        return self._outside.moved(work, observer, count, reads, self.settings)
+    def moved(
+        self, kind: Callable[..., MovedWorkers], work: Work, observer: Observer, count: int, reads: Reads
+    ) -> MovedWorkers:
+        """Return processes, of a `kind` that stands for threads, that could make their tasks."""
+        return self._outside.moved(kind, work, observer, count, reads, self.settings)
 
     def move_to(self, moved: MovedWorkers) -> None:
         """Note that processes make the tasks of a stage from now on."""

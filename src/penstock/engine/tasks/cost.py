@@ -61,9 +61,18 @@ class Cost:
 
     def over(self, wall: int) -> Cost:
         """Return the cost of a similar task with another wall time."""
-        share = 1 if wall == self.wall else wall / max(self.wall, 1)
-        counts = (int(share * self.cpu), int(share * self.starved), round(share * self.yields), int(share * self.reads))
-        return Cost(wall, *counts, int(share * self.alone), int(share * self.queued))
+        if wall == self.wall:
+            return self
+        share = wall / (self.wall or 1)
+        return Cost(
+            wall,
+            int(share * self.cpu),
+            int(share * self.starved),
+            round(share * self.yields),
+            int(share * self.reads),
+            int(share * self.alone),
+            int(share * self.queued),
+        )
 
 
 Took: TypeAlias = tuple[int, Cost]
@@ -75,25 +84,20 @@ class Contention:
 
     def __init__(self) -> None:
         self.looks = 0
+        self.share = 0.0
+        """The share of the time for which a thread that wants the GIL waits for another, if not more.
+
+        The lower end of Wilson's interval for the share: a few waits on a busy machine are no reason to call it large.
+        """
         self._waits = 0
 
     def look(self) -> None:
         """Offer the GIL, and note whether another thread kept it for long. Counts may be lost between threads."""
         self._waits += wait_for_gil() > LONG_WAIT_FOR_GIL
-        self.looks += 1
-
-    @property
-    def share(self) -> float:
-        """The share of the time for which a thread that wants the GIL waits for another, if not more.
-
-        The lower end of Wilson's interval for the share: a few waits on a busy machine are no reason to call it large.
-        """
-        looks, z = self.looks, SURE
-        if not looks:
-            return 0.0
-        seen = self._waits / looks
+        self.looks = looks = self.looks + 1
+        seen, z = self._waits / looks, SURE
         spread = z * math.sqrt(seen * (1 - seen) / looks + (z / (2 * looks)) ** 2)
-        return max((seen + z**2 / (2 * looks) - spread) / (1 + z**2 / looks), 0.0)
+        self.share = max((seen + z**2 / (2 * looks) - spread) / (1 + z**2 / looks), 0.0)
 
 
 class Meter:

@@ -97,36 +97,34 @@ class Job:
 
     `results` has a place for each of `tasks`. `mark_after(k)` is the mark to continue from after the first `k` items.
     If the job `announces` the mark before its first item, the loop passes that mark on too.
+
+    `nbytes` are those of the elements that the job was given, and of what it has made. If that is not `looked_at`, they
+    are those expected, from the beginning on. What else the job may take until it is done is `reserved`.
     """
 
     __slots__ = (
         "announces",
-        "expected_bytes",
         "failed",
         "futures",
-        "given_bytes",
         "items",
-        "made_bytes",
+        "looked_at",
         "mark_after",
         "missing",
         "nbytes",
         "noted",
+        "reserved",
         "results",
-        "sized",
         "task",
         "tasks",
     )
 
     def __init__(self, task: Task, mark_after: Callable[[int], Mark], *, announces: bool = False) -> None:
         self.task = task
-        self.items = len(task.given)
+        self.items = len(task.given.ids)
         self.mark_after = mark_after
         self.announces = announces
-        self.nbytes = 0  # reserved, then made; the elements that it is given included
-        self.given_bytes = 0  # of these elements, if tasks are made elsewhere
-        self.made_bytes = 0  # by the tasks done so far
-        self.expected_bytes: int | None = None  # taken to be made, unless what is made has to be looked at
-        self.sized = False  # true if these are final
+        self.nbytes = self.reserved = 0
+        self.looked_at = True
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
         self.futures: list[Cancelable] = []
@@ -144,9 +142,9 @@ class Job:
         self.missing = len(tasks)
 
     @property
-    def is_cut(self) -> bool:
-        """True if tasks make parts of the items, which have to be joined."""
-        return len(self.tasks) > 1 or self.tasks[0].part is not None
+    def is_whole(self) -> bool:
+        """True if one task has made all items, without a failure; else parts have to be joined, or items replayed."""
+        return not self.failed and len(self.tasks) == 1 and self.tasks[0].part is None
 
     def alone(self, item: int) -> Task:
         """Return the task that makes one item by itself."""
@@ -159,27 +157,12 @@ class Job:
             return max(self.items, 1)
         return len(task.given) / sum(len(each.given) for each in self.tasks)
 
-    def bytes_of(self, result: Result) -> int:
-        """Return the bytes of the result of a task, or those expected, which are not looked at."""
-        if self.sized:
-            return 0
-        return bytes_made(result) if self.expected_bytes is None or self.is_cut else self.expected_bytes
-
-    def finish(self, number: int, result: Result, nbytes: int = 0) -> None:
-        """Store the result of a task, and count its bytes."""
+    def finish(self, number: int, result: Result) -> None:
+        """Store the result of a task."""
         self.results[number] = result
-        self.made_bytes += nbytes
         self.missing -= 1
-        if isinstance(result, BaseException):
+        if not isinstance(result, Made):
             self.failed = True
-
-    def settle(self) -> int:
-        """Count the bytes made, all tasks being done, instead of those reserved; return the difference."""
-        if self.sized:
-            return 0
-        before, self.sized = self.nbytes, True
-        self.nbytes = self.given_bytes + self.made_bytes
-        return self.nbytes - before
 
     def failure(self) -> BaseException | None:
         """Return the exception of the first task that failed, if any."""

@@ -6,8 +6,9 @@
   more threads than cores have paid before, since an attempt that fails then costs less.
 - *Fewer* threads are tried as well if the consumer hardly waits: as many as had a task. They stay while it does not
   wait more; as soon as it does, the threads from before are back.
-- *No* threads are tried if items are so cheap that handing them over may cost as much as they do: the consumer's thread
-  makes them while it is measured. None stay if throughput is about the same; then threads are what is tried later.
+- *No* threads are tried if items are so cheap that handing them over may cost as much as they do, or if the consumer
+  waits for as long as tasks take that use a core: its thread makes the items while it is measured. None stay if
+  throughput is about the same; then threads are what is tried later.
 - Worker processes that are not needed are given back in the same way, after some more looks, since their start is
   expensive. Other numbers of them are not tried.
 - After an attempt that fails, the next one waits four times as long, so the number settles. Work that waits for much
@@ -239,7 +240,9 @@ class HillClimb:
         Functions that hold the GIL stay in a thread, from which they may move to processes.
         """
         is_cheap = look.work < BESIDE_OTHERS * self.pays_from * look.made
-        return is_cheap and look.work <= BESIDE_OTHERS * look.passed and not self._may_move
+        few_at_a_time = look.work <= BESIDE_OTHERS * look.passed
+        just_waits = self.pays_from and look.work <= look.waited and look.cores_used > ONE_CORE
+        return bool((is_cheap and few_at_a_time) or just_waits) and not self._may_move
 
     @property
     def _may_move(self) -> bool:

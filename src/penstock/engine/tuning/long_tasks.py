@@ -22,7 +22,11 @@ class LongTasks:
         """Add the cost of a task."""
         second = self.second - (self.second - mean) / FORGOTTEN
         longest = self.longest - (self.longest - mean) / FORGOTTEN
-        self.second, self.longest = min(max(cost, second), longest), max(cost, longest)
+        if cost > longest:
+            second, longest = longest, cost
+        elif cost > second:
+            second = cost
+        self.second, self.longest = second, longest
 
     def held_up(self, mean: float) -> int:
         """Return the tasks that a worker makes while a long one is made; 0 if none is long.

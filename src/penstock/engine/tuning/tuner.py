@@ -88,9 +88,9 @@ class Tuner:
         per_item = cost.wall / items
         # the least is the cost of the work; first calls and noise raise the average
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
-        if self.looking:  # first calls would raise the mean
+        if self.looks < LOOKS:  # first calls would raise the mean
             self.item_mean = self.item_wall
-        work = self._work(cost) / items
+        work = (cost.wall - cost.starved if self.climb is None else self._work(cost)) / items
         steady = min(work, UNUSUAL * self.item_mean)
         recent = RECENT_TASKS if self.looks >= SETTLED else min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
         self.item_mean += (steady - self.item_mean) / recent
@@ -111,12 +111,13 @@ class Tuner:
         Beside other tasks it also waits for the GIL, and on a busy machine the holder of the GIL waits for a core. So
         time blocked counts only in proportion to that of tasks that ran alone, unless it must have another reason.
         """
-        work, waiting = max(cost.wall - cost.starved, 0), self.waiting
-        if math.isinf(waiting) and (self.contention or 0) >= WANTED:
-            waiting = 0.0  # none has run alone, but threads were seen to wait for the GIL
-        waits_elsewhere = cost.reads > 0 or cost.blocked > LONG_WAIT * cost.cpu
-        if self.climb is None or math.isinf(waiting) or waits_elsewhere:
+        work, waiting = cost.wall - cost.starved, self.waiting
+        if cost.reads or cost.blocked > LONG_WAIT * cost.cpu:  # it waits for something else
             return work
+        if waiting == math.inf:
+            if (self.contention or 0) < WANTED:
+                return work
+            waiting = 0.0  # none has run alone, but threads were seen to wait for the GIL
         return min(work, (1 + waiting) * cost.cpu)
 
     def long_groups(self) -> None:

@@ -98,7 +98,6 @@ class NativeThread:
         if queue is None:
             done(self._work.tried(task))
         else:
-            job.sized = True  # as reserved: the batches are yet to be made
             done(Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))
 
     def begin(self, task: Task) -> Gathered | None:

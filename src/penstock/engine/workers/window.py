@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from functools import partial
 
 from penstock.core.budget import Account, unlimited
 from penstock.core.errors import ClosedError
-from penstock.engine.tasks.task import Job, Result
+from penstock.engine.tasks.task import Job, Result, bytes_made
 
 WHILE_WAITING = "this iterator was closed while it waited for its next item"
 
@@ -17,7 +15,7 @@ WHILE_WAITING = "this iterator was closed while it waited for its next item"
 class Window:
     """Jobs in the order they were begun; `pop` takes out the oldest, or the first one done if not `ordered`.
 
-    Their bytes are counted in an `account`: those reserved for a job until it is done, then those that it made.
+    Their bytes are counted in an `account`.
     """
 
     def __init__(self, *, ordered: bool, account: Account | None = None) -> None:
@@ -52,15 +50,12 @@ class Window:
         """True if the next job is not done yet."""
         return self._next_done() is None
 
-    def admission(self, job: Job) -> Callable[[], bool] | None:
-        """Return the function that says whether workers may begin a job; `None` unless the user has given the budget.
+    def admits(self, job: Job) -> bool:
+        """Return whether workers may begin a job, under a budget that the user has given.
 
         They may always begin the oldest job, and others while all that is made fits the budget. Jobs reserved room for
         what was expected of them. If those before have made more, the others wait.
         """
-        return partial(self._admits, job) if self._account.budget.given else None
-
-    def _admits(self, job: Job) -> bool:
         with self._lock:
             if self._closed or not self._jobs or job is self._jobs[0]:
                 return True
@@ -72,31 +67,44 @@ class Window:
             self._jobs.append(job)
             self.tasks += len(job.tasks)
             self.items += job.items
-            self._count(job.nbytes)
+            nbytes = job.nbytes + job.reserved
+            if nbytes:
+                self.nbytes += nbytes
+                self._account.add(nbytes)
 
     def finish(self, job: Job, number: int, result: Result) -> None:
         """Store the result of a task; called from any thread."""
-        nbytes = job.bytes_of(result)  # before others have to wait: it may take 0.1 ms
+        made = bytes_made(result) if job.looked_at else 0  # before others have to wait: it may take 0.1 ms
         with self._lock:
-            job.finish(number, result, nbytes)
-            self.done += not self._closed
+            if not self._closed:
+                self.done += 1
+                given_back = job.reserved // job.missing
+                job.nbytes += made
+                job.reserved -= given_back
+                if made != given_back:
+                    self.nbytes += made - given_back
+                    self._account.add(made - given_back)
+            job.finish(number, result)
             if job.missing == 0:
-                if not self._closed:
-                    self._count(job.settle())
+                if job.looked_at:
                     self.largest = max(self.largest, job.nbytes // max(job.items, 1))
-                job.futures.clear()  # futures hold the job: a cycle would keep its memory until collected
+                if job.futures:
+                    job.futures.clear()  # futures hold the job: a cycle would keep its memory until collected
                 if self._awaited:
                     self._changed.notify_all()
 
-    def pop(self) -> Job:
-        """Wait for the next job and take it out; raise a `ClosedError` if the window is closed meanwhile."""
+    def pop(self, most: int = 0) -> list[Job]:
+        """Wait for the next job and take it out; raise a `ClosedError` if the window is closed meanwhile.
+
+        If that job is whole, up to `most` others are taken out with it: those that are done and whole too, and whose
+        items follow. A job that announces a mark is left: its mark is passed on before its items.
+        """
         with self._lock:
             while not self._closed:
                 job = self._next_done()
                 if job is not None:
                     self._take(job)
-                    self._count(-job.nbytes)
-                    return job
+                    return [job, *self._behind(job, most)] if most and self._jobs and job.is_whole else [job]
                 self._awaited = True
                 try:
                     self._changed.wait()
@@ -104,21 +112,15 @@ class Window:
                     self._awaited = False
         raise ClosedError(WHILE_WAITING)
 
-    def pop_ready(self, most: int, after: int) -> list[Job]:
-        """Take out up to `most` more jobs that are done, whole and without failure, and whose items follow `after`.
-
-        A job that announces a mark is left: its mark is passed on before its items.
-        """
-        ready: list[Job] = []
-        with self._lock:
-            while len(ready) < most and self._jobs and (job := self._next_done()) is not None:
-                if job.failed or job.is_cut or job.announces or job.task.low != after:
-                    break
-                self._take(job)
-                ready.append(job)
-                after = job.task.high
-            self._count(-sum([job.nbytes for job in ready]))
-        return ready
+    def _behind(self, before: Job, most: int) -> list[Job]:
+        """Take out the jobs that follow one that is whole."""
+        behind: list[Job] = []
+        while len(behind) < most and self._jobs and (job := self._next_done()) is not None:
+            if job.announces or job.task.low != before.task.high or not job.is_whole:
+                break
+            self._take(job)
+            behind.append(before := job)
+        return behind
 
     def _take(self, job: Job) -> None:
         if job is self._jobs[0]:
@@ -128,11 +130,9 @@ class Window:
         self.tasks -= len(job.tasks)
         self.done -= len(job.tasks)
         self.items -= job.items
-
-    def _count(self, nbytes: int) -> None:
-        if nbytes:
-            self.nbytes += nbytes
-            self._account.add(nbytes)
+        if job.nbytes:
+            self.nbytes -= job.nbytes
+            self._account.add(-job.nbytes)
 
     def _next_done(self) -> Job | None:
         if self._ordered:
@@ -160,6 +160,6 @@ class Window:
     def _forget_all(self) -> list[Job]:
         dropped = list(self._jobs)
         self._jobs.clear()
-        self._count(-self.nbytes)
-        self.tasks = self.done = self.items = 0
+        self._account.add(-self.nbytes)
+        self.tasks = self.done = self.items = self.nbytes = 0
         return dropped
