@@ -58,6 +58,6 @@ def test_a_task_of_another_process_reserves_what_is_requested_for_it_there(ds, e
     plan = ds.batch(2)._plan
     with scope_with(ps.Options(memory_budget=32 * SIZE, executor=executor, workers=2)) as scope:
         room = Room(Stage(Stretch(plan, plan), lambda epoch, mark: None, scope, top=True), None)
-        job = Job(Task(0, 3, Piece(NOTHING, np.arange(6))), lambda count: count)
+        job = Job(Task(0, 3, Piece(NOTHING, np.arange(3))), lambda count: count)
         room.reserve(job)
         assert job.reserved == 3 * 2 * fetched
