@@ -1,7 +1,8 @@
-"""A web server behind a slow link: an answer begins after a delay, and all together have so many bytes a second.
+"""A server behind a slow link: an answer begins after a delay, and all together have so many bytes a second.
 
 `python -m bench.link FOLDER DELAY RATE` serves the files of a folder, whole or in ranges, on a port of 127.0.0.1, and
-prints the port. It ends with its standard input. The delay is in seconds. There is no slow start and no lost packet.
+prints the port. It answers as a web server, and as one of Amazon's S3 whose buckets are the folders below. It ends with
+its standard input. The delay is in seconds. There is no slow start and no lost packet.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
 
 from bench.environments import ROOT
 
@@ -37,7 +40,7 @@ class Link:
 
 
 class FileServer:
-    """Answers GET and HEAD, with `Range`, for the files of `folder`."""
+    """Answers GET and HEAD, with `Range`, for the files of `folder`, and lists the files of a bucket."""
 
     def __init__(self, folder: Path, delay: float, rate: float) -> None:
         self._folder = folder.resolve()
@@ -61,7 +64,12 @@ class FileServer:
                 await self._answer(method, path, wanted, writer)
         writer.close()
 
-    async def _answer(self, method: str, path: str, wanted: str, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, method: str, target: str, wanted: str, writer: asyncio.StreamWriter) -> None:
+        path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
+        if "list-type" in query:
+            content = self._listed(path.strip("/"), query.get("prefix", [""])[0])
+            writer.write(head("200 OK", len(content)) + content)
+            return
         try:
             descriptor = os.open(self._folder / path.lstrip("/"), os.O_RDONLY)
         except OSError:
@@ -81,6 +89,17 @@ class FileServer:
                 await writer.drain()
         finally:
             os.close(descriptor)
+
+    def _listed(self, bucket: str, prefix: str) -> bytes:
+        """Return the files of a bucket in one page of XML."""
+        entries = "".join(
+            f"<Contents><Key>{escape(path.name)}</Key><Size>{path.stat().st_size}</Size>"
+            f"<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;/{escape(bucket)}/{escape(path.name)}&quot;"
+            "</ETag></Contents>"
+            for path in sorted((self._folder / bucket).iterdir())
+            if path.name.startswith(prefix)
+        )
+        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()
 
 
 def head(status: str, size: int, told: dict[str, str] | None = None) -> bytes:

@@ -1,4 +1,4 @@
-"""The objects of `remote`: the same photos in files of four kinds, and the check of delivered batches.
+"""The objects of `remote`: the same photos in files of five kinds, and the check of delivered batches.
 
 Each photo ends with its number and a checksum, which JPEG decoders skip. Contenders import this file in their own
 environments, so it needs only NumPy, unless it has to make the files.
@@ -7,11 +7,13 @@ environments, so it needs only NumPy, unless it has to make the files.
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import struct
 import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +22,14 @@ from bench import data
 from bench.tally import Tally
 
 FOLDER = data.DATA / "remote"
-KINDS = {"tfrecord": "TFRecord", "tar": "tar", "parquet": "Parquet", "photos": "single JPEGs"}
+KINDS = {"tfrecord": "TFRecord", "tar": "tar", "parquet": "Parquet", "photos": "single JPEGs", "mds": "MDS shards"}
 FILES, GROUP = 8, 64  # files of each kind but single ones; photos in a row group of Parquet
 Place = tuple[str, int | None, int | None]  # a file, and where in it a photo begins and ends; None: all of it
 
 
 def object_files() -> None:
-    """Write the missing files of all kinds, all or none."""
-    if FOLDER.exists():
+    """Write the files of all kinds, unless all are there."""
+    if all((FOLDER / kind).exists() for kind in KINDS):
         return
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -42,7 +44,8 @@ def object_files() -> None:
         (unfinished / kind).mkdir(parents=True)
     for number, photo in enumerate(photos):
         (unfinished / "photos" / f"{number:05d}.jpg").write_bytes(photo)
-    for file, numbers in enumerate(np.array_split(np.arange(len(photos)), FILES)):
+    parts = np.array_split(np.arange(len(photos)), FILES)
+    for file, numbers in enumerate(parts):
         part = [photos[number] for number in numbers]
         written = ps.Dataset.from_generator(lambda part=part: iter(part))
         written.write_tfrecord(unfinished / "tfrecord" / f"{file}.tfrecord", index=False)
@@ -58,7 +61,34 @@ def object_files() -> None:
                 info = tarfile.TarInfo(f"{number:05d}.jpg")
                 info.size = len(photo)
                 tar.addfile(info, io.BytesIO(photo))
+        (unfinished / "mds" / shard_name(file)).write_bytes(shard_of(part))
+    write_shard_index(unfinished / "mds", list(map(len, parts)))
+    shutil.rmtree(FOLDER, ignore_errors=True)
     unfinished.rename(FOLDER)
+
+
+def shard_name(file: int) -> str:
+    return f"shard.{file:05d}.mds"
+
+
+def shard_of(photos: Sequence[bytes]) -> bytes:
+    """Return a shard of MosaicML Streaming: the number of samples, their offsets, and each with its size before it."""
+    samples = [struct.pack("<I", len(photo)) + photo for photo in photos]
+    ends = np.cumsum([4 * (len(samples) + 2), *map(len, samples)])
+    return struct.pack(f"<{len(ends) + 1}I", len(samples), *ends.tolist()) + b"".join(samples)
+
+
+def write_shard_index(folder: Path, counts: Sequence[int]) -> None:
+    """Write the `index.json` of shards with that many photos each."""
+    shards = [
+        {
+            "format": "mds", "version": 2, "compression": None, "hashes": [], "samples": count, "size_limit": 1 << 26,
+            "raw_data": {"basename": name, "bytes": (folder / name).stat().st_size, "hashes": {}},
+            "zip_data": None, "column_names": ["jpg"], "column_encodings": ["bytes"], "column_sizes": [None],
+        }
+        for name, count in zip(map(shard_name, range(len(counts))), counts, strict=True)
+    ]  # fmt: skip
+    (folder / "index.json").write_text(json.dumps({"version": 2, "shards": shards}))
 
 
 def sealed(photo: bytes, number: int) -> bytes:
@@ -83,7 +113,7 @@ def look_at_photos(tally: Tally, photos: Sequence[bytes]) -> None:
 
 def names_of(kind: str) -> list[str]:
     """Return the paths of the files of a kind below `FOLDER`, sorted."""
-    return sorted(f"{kind}/{path.name}" for path in (FOLDER / kind).iterdir())
+    return sorted(f"{kind}/{path.name}" for path in (FOLDER / kind).iterdir() if path.suffix != ".json")
 
 
 def places_of(kind: str) -> list[Place]:
@@ -98,6 +128,11 @@ def places_in(kind: str, name: str) -> Iterator[Place]:
         with tarfile.open(FOLDER / name) as tar:
             for info in tar:
                 yield name, info.offset_data, info.offset_data + info.size
+    elif kind == "mds":
+        content = (FOLDER / name).read_bytes()
+        (count,) = struct.unpack_from("<I", content)
+        for begin, end in pairwise(struct.unpack_from(f"<{count + 1}I", content, 4)):
+            yield name, begin + 4, end
     else:
         content = (FOLDER / name).read_bytes()
         at = 0

@@ -50,3 +50,23 @@ def test_head_and_missing_files(connection):
 
 def test_an_end_beyond_the_file():
     assert span("bytes=2-400", 10) == (2, 10)
+
+
+def test_a_bucket_lists_its_files(connection, tmp_path):
+    (tmp_path / "bucket").mkdir()
+    for name in ("b.mds", "a.mds", "other"):
+        (tmp_path / "bucket" / name).write_bytes(name.encode())
+    connection.request("GET", "/bucket?list-type=2&prefix=")
+    assert connection.getresponse().read().count(b"<Contents>") == 3
+    obstore = pytest.importorskip("obstore")
+    store = pytest.importorskip("obstore.store").S3Store.from_url(
+        "s3://bucket",
+        endpoint=f"http://{connection.host}:{connection.port}",
+        region="us-east-1",
+        skip_signature=True,
+        client_options={"allow_http": True},
+    )
+    found = {each["path"]: each for page in obstore.list(store) for each in page}
+    assert sorted(found) == ["a.mds", "b.mds", "other"]
+    assert bytes(obstore.get(store, "a.mds").bytes()) == b"a.mds"
+    assert obstore.head(store, "a.mds")["e_tag"] == found["a.mds"]["e_tag"]

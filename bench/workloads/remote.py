@@ -1,4 +1,4 @@
-"""Photos from a server behind a slow link, shuffled: TFRecord, tar, Parquet and single files."""
+"""Photos from a server behind a slow link, shuffled: TFRecord, tar, Parquet, single files and MDS shards."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ KEPT = 16 << 20  # bytes of row groups that Penstock keeps of Parquet, of 103 MB
 # Candidates for each peer (`python -m bench tune remote`); the best is in bench/tuned.json.
 TORCH = ({}, {"workers": 2}, {"workers": 8})
 WEBDATASET = ({}, {"workers": 2}, {"workers": 8})
+MOSAIC = ({}, {"workers": 2}, {"workers": 8}, {"workers": 8, "ahead": 1000})
 
 
 def jobs() -> list[Job]:
@@ -27,7 +28,10 @@ def jobs() -> list[Job]:
 
 def job(kind: str) -> Job:
     """Make the job of one kind of file."""
-    webdataset = Contender("webdataset", "webdataset, curl", "remote", candidates=WEBDATASET)
+    own = {
+        "tar": (Contender("webdataset", "webdataset, curl", "remote", candidates=WEBDATASET),),
+        "mds": (Contender("mosaic", "Mosaic Streaming", "remote", candidates=MOSAIC),),
+    }
     return Job(
         name=f"remote {kind}",
         title=f"{data.IMAGES:,} photos as {objects.KINDS[kind]} on a server {1000 * DELAY:.0f} ms away over a link of "
@@ -37,7 +41,7 @@ def job(kind: str) -> Job:
             Contender("limit", "the same bytes over 64 connections", "remote"),
             Contender("penstock", "Penstock", "remote"),
             Contender("torch", "fsspec + torch DataLoader", "remote", candidates=TORCH),
-            *((webdataset,) if kind == "tar" else ()),
+            *own.get(kind, ()),
         ),
         check=check,
         target=Target(of_limit=0.9, of_best_peer=2.0),
@@ -62,13 +66,16 @@ def check(label: str, checks: dict[str, Any]) -> list[str]:
 def footnotes(kind: str) -> tuple[str, ...]:
     order = {
         "tar": "Penstock and PyTorch shuffle all photos; webdataset the archives and a buffer of 1,000.",
+        "mds": "Penstock and Mosaic Streaming read them as objects of S3. Mosaic Streaming downloads whole shards and "
+        "keeps them, so each of its runs has an empty folder; making that is not timed.",
         "parquet": f"Penstock shuffles row groups, and then the rows of all groups within {KEPT >> 21} MiB; PyTorch "
         "shuffles row groups, and the rows of each. Penstock may still have some of the 5 groups that it read last.",
     }
     places = "PyTorch was given the places of all records beforehand."
+    others = {"tar": "Mosaic Streaming reads MDS shards only.", "mds": "webdataset reads tar archives only."}
     return (
         *((order[kind],) if kind in order else ()),
-        *((places,) if kind in ("tfrecord", "tar") else ()),
-        "tf.data cannot read from this server: TensorFlow has no file system for HTTP.",
-        "webdataset reads tar archives only." if kind != "tar" else "Mosaic Streaming reads its own format only.",
+        *((places,) if kind in ("tfrecord", "tar", "mds") else ()),
+        "tf.data cannot read from this server: TensorFlow 2.21 has no file system for HTTP or S3.",
+        others.get(kind, "webdataset reads tar archives only, and Mosaic Streaming MDS shards only."),
     )

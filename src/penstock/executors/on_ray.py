@@ -235,6 +235,8 @@ class RayExecutor(Executor):
 
     def keep(self, data: bytes) -> Stored:
         """Put bytes into the object store, which carries them to each node once."""
+        if not self._ray.is_initialized():  # a put would start another cluster
+            raise RuntimeError(CONNECTION_ENDED)
         return Stored(self._ray.put(data))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

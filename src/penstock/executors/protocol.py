@@ -22,8 +22,8 @@ class LostWorkerError(RuntimeError):
 class KeptOnce(Protocol):
     """An executor that can carry bytes to each of its hosts once, for any number of tasks.
 
-    Without it, a plan of more than 64 KiB lies in a file of this host; workers of another host, who cannot open that
-    file, receive the plan with each task.
+    Without it, a plan of up to 64 KiB travels with each task. A larger one lies in a file of this host; workers of
+    another host, which cannot open that file, receive the plan with each task.
     """
 
     def keep(self, data: bytes) -> Any:

@@ -79,3 +79,32 @@ def test_a_forked_child_has_keys_of_its_own_and_leaves_those_of_its_parent(monke
     assert keys.new_key()[:OWNER] != mine[:OWNER]
     plan.remove()
     assert plan.key in plans_in_use.told()
+
+
+@pytest.mark.parametrize("rows", [3, 30_000])
+def test_an_executor_that_keeps_plans_receives_each_one_once(rows):
+    class Keeping:
+        def __init__(self):
+            self.kept = []
+
+        def keep(self, data):
+            self.kept.append(data)
+            return Kept(data)
+
+    plan, executor = plan_of(D.from_tensor_slices(np.arange(rows)), []), Keeping()
+    sent = [plan.to(executor) for _ in range(3)]
+    assert len(executor.kept) == 1
+    assert all(each.data is None and each.kept is sent[0].kept for each in sent)
+    assert list(sent[0].load()[2].source.columns[0]) == list(range(rows))
+    assert (plan.to().data is None) == (rows > 3)  # of another executor
+    plan.release()  # as a run does at its end
+    assert plan.to(executor).kept is not sent[0].kept
+    assert len(executor.kept) == 2
+
+
+class Kept:
+    def __init__(self, data):
+        self._data = data
+
+    def load(self):
+        return self._data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.storage.remote.fetcher import _fetcher
 from tests.storage.remote.object_server import Running
 
 
@@ -29,6 +30,7 @@ def server(folder):
     pytest.importorskip("obstore")
     with Running(str(folder.parent)) as running:
         yield running
+    _fetcher.cache_clear()  # what was requested ahead of an ended server keeps no thread that the next test needs
 
 
 @pytest.fixture

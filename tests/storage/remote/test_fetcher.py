@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.storage.remote import fetcher as fetching
 from penstock.storage.remote.fetcher import Fetcher
 from penstock.storage.remote.listing import find_objects
 
@@ -108,3 +109,16 @@ def test_an_error_of_any_kind_ends_the_wait_for_a_request(file, monkeypatch):
     for _ in range(2 * fetcher.pace.limit):  # more than there are threads: none may be lost
         with pytest.raises(OSError, match=r"the request failed \(Panic\)"):
             fetcher.read([(file, 0, 9)])
+
+
+def test_what_nobody_waits_for_leaves_its_thread_to_others(file, server, monkeypatch):
+    monkeypatch.setattr(fetching, "_AHEAD_SECONDS", 0.0)
+    fetcher = Fetcher()
+    fetcher.pace.limit = 1
+    server.told(status=503, code="SlowDown")
+    fetcher.announce([(file, 0, 100)])
+    (ahead,) = fetcher._held
+    assert ahead.done.wait(60)  # its own budget is 20 s; the library below tries for some seconds
+    assert ahead.tries == 1
+    server.told()
+    assert bytes(fetcher.read([(file, 0, 100)])[0]) == bytes(i * 31 % 256 for i in range(100))

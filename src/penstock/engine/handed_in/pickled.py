@@ -1,4 +1,7 @@
-"""Pickled plans, which travel to workers without shared memory: a small one with each task, a large one in a file."""
+"""Pickled plans, which travel to workers without shared memory: kept on each host by the executor, if it can do that.
+
+Otherwise a small one travels with each task, and a large one lies in a file.
+"""
 
 from __future__ import annotations
 
@@ -98,11 +101,11 @@ class SentPlan(NamedTuple):
 
 
 class PickledPlan:
-    """A pickled work for the tasks of an executor: small bytes travel with each task, large ones are in a file.
+    """A pickled work for the tasks of an executor, which may carry its bytes to each host once.
 
-    The file has no name in any folder: others open it through the process that made it, and it vanishes with that
-    process, however it ends. Where the system has no `/proc`, the file has a name until `remove`. The plan is removed
-    once no dataset has it.
+    With other executors, small bytes travel with each task, and large ones are in a file. The file has no name in any
+    folder: others open it through the process that made it, and it vanishes with that process, however it ends. Where
+    the system has no `/proc`, the file has a name until `remove`. The plan is removed once no dataset has it.
     """
 
     def __init__(self, data: bytes, work: Rebuildable, observer: Observer) -> None:
@@ -121,12 +124,16 @@ class PickledPlan:
 
     def to(self, executor: object = None) -> SentPlan:
         """Return the plan as it travels to the workers of an executor."""
-        kept = None
-        if self._data is None and isinstance(executor, KeptOnce):
-            if executor not in self._kept:
-                self._kept[executor] = executor.keep(self._bytes())
-            kept = self._kept[executor]
-        return SentPlan(self._data, self.key, self.path, kept, plans_in_use.told(), self.cache_bytes, versions())
+        data, kept = self._data, None
+        if isinstance(executor, KeptOnce):
+            data, kept = None, self._kept.get(executor)
+            if kept is None:
+                kept = self._kept[executor] = executor.keep(self._bytes())
+        return SentPlan(data, self.key, self.path, kept, plans_in_use.told(), self.cache_bytes, versions())
+
+    def release(self) -> None:
+        """Let executors forget the bytes at the end of a run: a host that keeps them may not count as idle."""
+        self._kept.clear()
 
     def is_of(self, work: Rebuildable, observer: Observer) -> bool:
         """Return whether this is the plan of such a work, with the values that its functions read at some time."""
@@ -140,6 +147,8 @@ class PickledPlan:
             self._data = self._bytes()
 
     def _bytes(self) -> bytes:
+        if self._data is not None:
+            return self._data
         return os.pread(self.file.fileno(), os.fstat(self.file.fileno()).st_size, len(self.key))
 
 

@@ -128,6 +128,7 @@ class OutsideWorkers:
         shares = sharing.expect(given)
         self._budget.elsewhere = partial(engine.handed_in.sharing.held_by_pools, self._held_by_pools)
         plan = self._carry_over.pickled_plan(work, observer)
+        at_close(plan.release)
         plan.cache_bytes = self._budget.cache_limit // (getattr(given, "_max_workers", threads) or 1)
         kind, pack = engine.handed_in.workers.RemoteWorkers, sharing.pack
         made = kind(work, self.executor, observer, plan, pack, is_far=not shares)

@@ -34,6 +34,7 @@ _FORGOTTEN = 120.0  # seconds after which announced bytes make room for others
 _LATE, _REMEMBERED = 5.0, 4096  # seconds for which extents read without an announcement are remembered, and how many
 _BEGIN = itemgetter(0)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
+_AHEAD_SECONDS = 3.0  # for which a request is tried again while nobody waits: others need its thread
 
 
 @dataclass
@@ -139,10 +140,13 @@ class Fetcher:
                     cut = self._taken(key, *known)
                     if not any(piece.failure is not None for piece in cut):
                         cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
+                        for piece in cut:
+                            piece.wanted = True
                 else:
                     self._unannounced[key] = now
                     if (piece := self._around(key)) is not None:
                         cuts[i] = taken[key] = (piece,)
+                        piece.wanted = True
             while len(self._unannounced) > _REMEMBERED:
                 self._unannounced.popitem(last=False)
         empty = {i for i, (_, begin, end) in enumerate(extents) if end <= begin}
@@ -206,7 +210,8 @@ class Fetcher:
         old = monotonic() - _FORGOTTEN
         if not self._is_full():
             return
-        forgotten = {piece for piece in self._held if piece.done.is_set() and piece.finished < old}
+        done = (piece for piece in self._held if piece.done.is_set())
+        forgotten = {piece for piece in done if piece.finished < old or piece.failure is not None}
         if forgotten:
             for piece in forgotten:
                 self._let_go(piece)
@@ -216,6 +221,8 @@ class Fetcher:
         """Wait until these pieces are done; repeat the request of one that is late."""
         began = monotonic()
         with self._lock:
+            for piece in wanted:
+                piece.wanted = True
             self._urgent.extend(piece for piece in wanted if not piece.started)
             self._start_threads()
         for piece in wanted:
@@ -303,10 +310,13 @@ class Fetcher:
             if anew:
                 has_asked_anew = True
                 opened_store.cache_clear()  # opened again, a store asks for credentials again
-            if not anew and not (failure.kind.is_passing and passed < budget and threading.main_thread().is_alive()):
-                self._fail(piece, failure, passed)
-                return
-            with self._lock:
+            with self._lock:  # whoever wants it from now on asks for it again
+                may_last = budget if piece.wanted else min(budget, _AHEAD_SECONDS)
+                if not anew and not (
+                    failure.kind.is_passing and passed < may_last and threading.main_thread().is_alive()
+                ):
+                    self._fail(piece, failure, passed)
+                    return
                 self.counts.retried += 1
                 if failure.kind is Reason.SLOW_DOWN:
                     self.pace.refused()

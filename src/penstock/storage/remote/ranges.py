@@ -31,6 +31,7 @@ class RangeRequest:
         "left",
         "started",
         "tries",
+        "wanted",
     )
 
     def __init__(self, file: RemoteFile, begin: int, end: int, *, is_cached: bool = False) -> None:
@@ -40,6 +41,7 @@ class RangeRequest:
         self.finished = 0.0
         self.tries = 0
         self.left = 0  # announced extents that nobody has read yet
+        self.wanted = False  # somebody reads it, or waits for it
         self.done = threading.Event()
         self.content: memoryview | None = None
         self.failure: tuple[StoreFailure, int, float] | None = None
