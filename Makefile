@@ -5,6 +5,8 @@ PYTHON ?= python3
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
 MUTATIONS ?= 10000
+ROUNDS ?= 3
+SEED ?= $(shell date +%j%H%M)
 ARGS ?=
 
 VENV := .venv
@@ -24,6 +26,8 @@ SANITIZED := build/sanitized
 # their own, so there is one process more than jobs.
 TESTERS := -n $(shell expr $(JOBS) + 1) --dist=loadfile --no-loadscope-reorder
 
+CONCURRENT := tests/engine tests/executors tests/service tests/isolation tests/cache tests/ops/buffer tests/watch/test_stuck.py
+
 # Tests start Python some hundred times: without bytecode files, each start would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -34,7 +38,11 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
+.PHONY: help demo test lint format collection native-build native-test bench fuzz mutations laws shuffled gpu-check build-tools environment \
+=======
 .PHONY: help demo test lint format collection native-test bench fuzz mutations laws gpu-check build-tools environment \
+>>>>>>> main
   frameworks system clean
 
 help: ## Say what there is.
@@ -98,6 +106,12 @@ mutations: environment ## Read MUTATIONS (10000) damaged files of each format: e
 laws: environment ## Check the laws with ten times as many random pipelines as the tests do, other ones on every run.
 	$(call say,Checking the laws with many random pipelines)
 	@$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=thorough --timeout=3600 tests/laws $(ARGS)
+
+shuffled: environment ## Run the tests of what is concurrent ROUNDS (3) times in random orders, beside programs that keep all cores busy.
+	$(call say,Running concurrent tests in random orders on busy cores; a test without an end shows the stacks of all threads)
+	@for core in $$(seq $(JOBS)); do (while :; do :; done) & busy="$$busy $$!"; done; trap 'kill $$busy' EXIT; \
+	  for seed in $$(seq $(SEED) $$(expr $(SEED) + $(ROUNDS) - 1)); do \
+	  echo "==> Order $$seed"; $(BIN)/python -m pytest -q -o faulthandler_timeout=90 --random-order $$seed $(CONCURRENT) $(ARGS) || exit 1; done
 
 bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --against tfdata,torch,grain".
 	$(call say,Running the benchmarks)

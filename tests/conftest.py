@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import signal
 
 import pytest
@@ -39,9 +40,17 @@ def _runtime_folder(tmp_path_factory):
         yield
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with the file that takes longest, so that no process is left alone with it at the end."""
-    items.sort(key=lambda item: item.path.name != "test_examples.py")
+def pytest_addoption(parser):
+    parser.addoption("--random-order", type=int, metavar="SEED", help="run the tests in the random order of this seed")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Shuffle if asked to; else begin with the file that takes longest, so that no process is left alone with it."""
+    seed = config.getoption("--random-order")
+    if seed is None:
+        items.sort(key=lambda item: item.path.name != "test_examples.py")
+    else:
+        random.Random(seed).shuffle(items)
 
 
 def pytest_collection_finish(session):

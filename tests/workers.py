@@ -15,11 +15,13 @@ PATIENCE = 20  # seconds
 
 
 def two_processes():
-    """Yield a pool of two worker processes that are ready: until then, this process would make the tasks."""
+    """Yield a pool of two worker processes that are ready: until then, this process would make the tasks.
+
+    It ends with the last fixture that has it: tests of other files share it, and may run in any order.
+    """
     made = pool_for(PoolSetup(2), 1 << 28)
     assert made.crew.begun.wait(3 * PATIENCE)
     yield made
-    made.close()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/module.h"
@@ -56,19 +57,19 @@ class Remaking {
       // a header and indices of 48 bytes, or a few more, and at most 24 for each entry
       for (Py_ssize_t at = 0; at < 48 + 24 * dict->ma_used + kLine; at += kLine) __builtin_prefetch(keys + at);
     }
-    const auto each_value = [&](const auto& visit) {
-      for (Py_ssize_t k = i; k < end; ++k) {
-        PyObject *key = nullptr, *value = nullptr;
-        for (Py_ssize_t at = 0; PyDict_Next(PyList_GET_ITEM(list, k), &at, &key, &value);) visit(value);
+    static thread_local std::vector<PyObject*> values;
+    values.clear();
+    for (Py_ssize_t k = i; k < end; ++k) {
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(PyList_GET_ITEM(list, k), &at, &key, &value);) {
+        __builtin_prefetch(value);
+        __builtin_prefetch(reinterpret_cast<const char*>(value) + kLine);
+        values.push_back(value);
       }
-    };
-    each_value([](PyObject* value) {
-      __builtin_prefetch(value);
-      __builtin_prefetch(reinterpret_cast<const char*>(value) + kLine);
-    });
-    each_value([](PyObject* value) {
+    }
+    for (PyObject* const value : values) {
       if (is_plain_array(value)) prefetch_parts(value);
-    });
+    }
 #endif
   }
 

@@ -58,6 +58,9 @@ class Piece:
         self.failed = failed
         self.parents = parents
 
+    def __reduce__(self) -> tuple[Any, ...]:  # several times as fast as by name of attribute
+        return Piece, (self.chunk, self.ids, self.after, self.failed, self.parents)
+
     def __len__(self) -> int:
         return len(self.ids)
 

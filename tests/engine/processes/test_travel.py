@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -92,6 +94,21 @@ def test_a_task_travels_with_offsets_instead_of_memory(arena):
     assert instead == arena.place_of(made.held[1][1])
     assert made.travelling.room == (arena.place_of(made.room), 100)
     assert made.travelling.given is None
+
+
+def test_the_dtypes_of_a_slot_arrive_as_they_are(arena):
+    dtypes = ["b1", "i8", ">i4", "S5", "U3", "M8[ns]", [("x", "f4")], np.dtype("i2", metadata={"unit": "mm"})]
+    slot = [np.zeros((2,), dtype) for dtype in dtypes]
+    sent = sending(Task(3, 5, Piece(Items([]), np.array([7, 2])), slot, quota=9), 4, arena, 0).travelling
+    plan, task, given, leaves, room = pickle.loads(pickle.dumps(sent))
+    assert (plan, given, room) == (4, None, (0, 0))
+    assert leaves == sent.slot
+    assert [(dtype, dtype.metadata) for _, dtype, _ in leaves] == [
+        (array.dtype, array.dtype.metadata) for array in slot
+    ]
+    assert task._replace(given=None) == Task(3, 5, None, quota=9)
+    assert task.given.ids.tolist() == [7, 2]
+    assert task.given.ids.flags.writeable
 
 
 @pytest.mark.parametrize("size", [10, IN_A_MESSAGE])

@@ -12,6 +12,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
+from penstock.engine.processes.crew import Crew
 from penstock.testing.laws import same, verify_resume
 
 D = ps.Dataset
@@ -95,6 +96,21 @@ def test_other_processes_make_the_elements():
     list(it)
     assert it.stats().mode == "2 processes"
     assert it.stats().workers == 2
+
+
+def test_the_first_items_are_made_in_this_process_while_workers_start(monkeypatch):
+    has_started = False
+    monkeypatch.setattr(Crew, "ready", property(lambda self: has_started))
+    it = by(D.range(1000).map(pid)).iterator()
+    first = [next(it) for _ in range(20)]
+    has_started = True
+    both = first + list(it)
+    makers = [int(maker) for _, maker in both]
+    assert [int(x) for x, _ in both] == list(range(1000))
+    assert set(makers[:20]) == {os.getpid()}
+    here = makers.count(os.getpid())
+    assert here < 1000
+    assert os.getpid() not in makers[here:]
 
 
 def test_workers_are_kept_for_other_epochs_and_datasets(pool):

@@ -43,7 +43,7 @@ def ending_when_closed(ds, begun, state=None):
         except ClosedError as error:
             ended.append(str(error))
 
-    consumer = threading.Thread(target=consume)
+    consumer = threading.Thread(target=consume, daemon=True)
     consumer.start()
     assert begun.wait(20)
     it.close()

@@ -38,7 +38,7 @@ KINDS = ["processes", "handed in"]
 @pytest.fixture
 def options(request):
     if getattr(request, "param", "processes") == "processes":
-        request.getfixturevalue("pool")
+        assert request.getfixturevalue("pool").is_open  # or this process would make what ends its maker
         return ps.Options(executor="processes", workers=2, seed=3)
     return ps.Options(executor=handed_in, seed=3)
 

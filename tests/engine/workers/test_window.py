@@ -127,7 +127,10 @@ def test_a_window_counts_tasks_items_and_bytes():
         job.nbytes = nbytes
         window.push(job)
     assert (len(window), window.tasks, window.items, window.nbytes) == (2, 5, 4, 15)
+    window.finish(job, 0, MADE)
+    assert window.done == 1
     window.after_fork()
+    assert window.done == 0
     assert (len(window), window.tasks, window.items, window.nbytes) == (0, 0, 0, 0)
 
 
@@ -139,8 +142,9 @@ def test_a_window_counts_unfinished_jobs_and_knows_if_the_next_is_done():
     window.finish(first, 0, MADE)
     assert (window.unfinished, window.waits) == (1, False)
     window.pop()
+    assert window.done == 1
     window.pop()
-    assert (window.unfinished, window.waits) == (1, True)
+    assert (window.unfinished, window.waits, window.done) == (1, True, 0)
     assert third.missing == 1
 
 

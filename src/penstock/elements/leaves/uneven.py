@@ -67,7 +67,10 @@ def pad_groups(
     >>> pad_groups([np.ones(1), np.ones(2), np.zeros(2), np.zeros(2)], 2, None, None, Origin(), np.empty).tolist()
     [[[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]
     """
-    if isinstance(column, list) and one_type(column) not in SHAPELESS:
+    if isinstance(column, list):
+        if one_type(column) in SHAPELESS:
+            _check_dimensions(0, shape, origin)
+            return folded(stacked(column, origin, allocate), size)
         found = largest_shapes(column, size)
         if found is None:
             return None

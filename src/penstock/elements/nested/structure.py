@@ -85,7 +85,9 @@ class Structure:
     def __repr__(self) -> str:
         return describe_structure(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if self is LEAF:
+            return "LEAF"  # that of the other process
         # The registrations come first, so that they are in effect when the treespec is unpickled.
         found = dict.fromkeys(nested.trees.dataclass_nodes(self.treespec))
         return Structure._restore, (tuple(map(nested.trees.Registration, found)), self.treespec)

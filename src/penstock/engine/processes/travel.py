@@ -23,6 +23,7 @@ FIRST_ROOM = 1 << 20  # bytes, while no result is known
 RECENT_RESULTS = 16  # results
 SMALL_PART = 2  # a result of less than 1 / 2 of its room is copied
 LARGE_ROOM = 2 << 20  # bytes; a smaller room may be held by a smaller result
+_OTHERS = 24  # the number of dtypes that NumPy itself has, each with a letter
 
 
 class ResultSizes:
@@ -65,6 +66,31 @@ class Travelling(NamedTuple):
     given: tuple[Packet, int | None] | None
     slot: list[LeafOnItsWay] | None
     room: tuple[int, int]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as plain values, for which the other side looks up nothing: in a fifth of the time."""
+        low, high, given, _, *more = self.task
+        slot = self.slot and [(shape, _name_of(dtype), at) for shape, dtype, at in self.slot]
+        return _travelled, (self.plan, low, high, given.ids.tobytes(), more, self.given, slot, self.room)
+
+
+def _travelled(
+    plan: int,
+    low: int,
+    high: int,
+    ids: bytes,
+    more: list[Any],
+    given: tuple[Packet, int | None] | None,
+    slot: list[tuple[tuple[int, ...], Any, int | None]] | None,
+    room: tuple[int, int],
+) -> Travelling:
+    task = Task(low, high, Piece(NOTHING, np.frombuffer(ids, np.int64).copy()), None, *more)
+    return Travelling(plan, task, given, slot and [(shape, np.dtype(name), at) for shape, name, at in slot], room)
+
+
+def _name_of(dtype: np.dtype[Any]) -> Any:
+    """Return a letter that stands for a dtype; the dtype itself if none stands for all of it."""
+    return dtype.char if dtype.num < _OTHERS and np.dtype(dtype.char) is dtype else dtype
 
 
 @dataclass

@@ -59,6 +59,9 @@ class Made:
     took: Took
     spares: bool = False
 
+    def __reduce__(self) -> tuple[Any, ...]:  # faster than by name of attribute
+        return Made, (self.piece, self.took, self.spares)
+
     @property
     def cost(self) -> Cost:
         """The cost of the task, computed only on request: the worker's thread has other tasks to run."""

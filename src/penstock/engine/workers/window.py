@@ -28,6 +28,8 @@ class Window:
         self._closed = False
         self.tasks = 0
         """The number of tasks of all jobs under way."""
+        self.done = 0
+        """The number of tasks that have ended, and wait for others before them."""
         self.items = 0
         """The number of items of all jobs under way."""
         self.nbytes = 0
@@ -42,11 +44,6 @@ class Window:
     def unfinished(self) -> int:
         """The number of jobs with tasks that have not ended."""
         return sum(job.missing > 0 for job in list(self._jobs))
-
-    @property
-    def done(self) -> int:
-        """The number of tasks that have ended, and wait for others before them."""
-        return sum(len(job.tasks) - job.missing for job in list(self._jobs))
 
     @property
     def waits(self) -> bool:
@@ -80,6 +77,7 @@ class Window:
         made = bytes_made(result) if job.looked_at else 0  # before others have to wait: it may take 0.1 ms
         with self._lock:
             if not self._closed:
+                self.done += 1
                 given_back = job.reserved // job.missing
                 job.nbytes += made
                 job.reserved -= given_back
@@ -130,6 +128,7 @@ class Window:
         else:
             self._jobs.remove(job)
         self.tasks -= len(job.tasks)
+        self.done -= len(job.tasks)
         self.items -= job.items
         if job.nbytes:
             self.nbytes -= job.nbytes
@@ -162,5 +161,5 @@ class Window:
         dropped = list(self._jobs)
         self._jobs.clear()
         self._account.add(-self.nbytes)
-        self.tasks = self.items = self.nbytes = 0
+        self.tasks = self.done = self.items = self.nbytes = 0
         return dropped
