@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from time import sleep
+from time import perf_counter_ns, sleep
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import penstock as ps
 from penstock.core.verdicts import Verdict
 from penstock.engine.memory.limits import available_cores
 from penstock.feed.clock import DeviceTimes
+from penstock.kernels.clocks import thread_times
 from penstock.watch.fetches import FetchStats
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
@@ -309,37 +310,68 @@ def python(x):
 MANY_CORES = pytest.mark.skipif(available_cores() < 2, reason="threads wait for the only core")
 
 
+@pytest.fixture
+def free_cores(monkeypatch):
+    """Clocks as on a machine with nothing else to do: threads that are ready have a core; one core is always used."""
+
+    def times():
+        now, cpu, starved, *counts = thread_times()
+        return now, cpu + starved, 0, *counts
+
+    monkeypatch.setattr("penstock.engine.tasks.cost.thread_times", times)
+    monkeypatch.setattr("penstock.watch.steps.process_time_ns", perf_counter_ns)
+
+
 def found_kind(kind, ds, step=lambda: None, **options):
-    """The verdict on a pass, repeated until it is of a kind: on a busy machine threads may wait for cores instead."""
-    ds = ds.with_options(ps.Options(**options))
-    for _ in range(200):
-        with ds.iterator() as it:
-            for _ in it:
-                step()
-                found = it.verdict()
-                if found.kind == kind:
-                    return found
+    """The verdict on an endless pass, as soon as it is of a kind."""
+    with ds.repeat().with_options(ps.Options(**options)).iterator() as it:
+        for _ in range(2000):
+            next(it)
+            step()
+            found = it.verdict()
+            if found.kind == kind:
+                break
     return found
 
 
 @MANY_CORES
+@pytest.mark.usefixtures("free_cores")
 def test_functions_that_hold_the_gil_are_gil_bound():
     ds = ps.Dataset.range(200).map(python, vectorized=False).batch(4)
     found = found_kind("gil", ds, executor="threads", workers=2)
     assert (found.kind, found.operation) == ("gil", "map(python, vectorized=False)")
     assert "Options(executor='processes')" in found.change
+    assert found.gain > 1
 
 
 @MANY_CORES
-def test_a_step_that_holds_the_gil_is_gil_bound():
+@pytest.mark.usefixtures("free_cores")
+def test_a_step_that_holds_the_gil_is_gil_bound(monkeypatch):
+    held = [0]
+    monkeypatch.setattr("penstock.watch.steps.thread_time_ns", lambda: held[0])
+    monkeypatch.setattr("penstock.watch.steps.process_time_ns", lambda: perf_counter_ns() * 4 // 5)
+
     def step():
+        began = perf_counter_ns()
         for each in range(8):
             python(each)
+        held[0] += (perf_counter_ns() - began) // 2  # the other half it waits for the GIL
 
     ds = ps.Dataset.range(200).map(python, vectorized=False).batch(4)
     found = found_kind("gil", ds, step, executor="threads", workers=1)
     assert found.kind == "gil"
     assert found.gain > 1
+
+
+def test_threads_that_wait_for_the_gil_are_promised_what_their_process_made():
+    waiting = {"holds_gil": True, "work": 20.0, "blocked": 2.0, "cpu": 10.0, "waited": 10.0, "stepped": 0.0}
+    assert verdict(stats(**waiting)).gain == pytest.approx(2.0)
+    assert verdict(stats(**waiting | {"mode": "2 processes"})).gain == pytest.approx(20 / 18)
+
+
+def test_a_thread_that_never_waits_is_not_gil_bound():
+    found = verdict(stats(mode="1 thread", workers=1, work=9.9, cpu=10.0, waited=9.9, stepped=0.1, contention=0.5))
+    assert (found.kind, found.gain) == ("input", pytest.approx(2.0, rel=0.02))
 
 
 def test_transfers_are_known_from_the_events_of_a_device():

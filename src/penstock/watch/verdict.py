@@ -26,6 +26,7 @@ STEP_WITHOUT_CORE = 0.2  # share of a step without a core, if it waits for the G
 SMALL_READ = 1 << 14  # bytes of a read of a remote store, below which its latency is all of its cost
 WORKING = 0.3  # share of a step with a core, below which it is taken to wait for a device
 HOLDING = 0.4  # share of the CPU time of the process that the step takes, from which it is named for holding the GIL
+LEAST_WAITING = 0.1  # share of the time of tasks that they wait, if some function holds the GIL
 EXPLAINED = 0.5  # ratio of waits for the GIL to all waits of tasks, below which tasks wait for something else
 MANY_WORKERS = 32
 HANDED_OVER = 20_000  # items a second, to hand over which takes much of the time
@@ -90,7 +91,8 @@ def _waits_for_gil(stats: Stats) -> bool:
     used = (stats.cpu + stats.starved) / stats.seconds
     is_held = stats.cpu >= LEAST_HELD * stats.seconds  # not if functions sleep, whatever other processes do
     wanted = max(WANTED, EXPLAINED * stats.blocked / stats.work if stats.work else 0.0)
-    return stats.cores > ONE_AT_A_TIME > used and is_held and stats.contention >= wanted
+    waits = stats.work - _busy(stats) >= LEAST_WAITING * stats.work
+    return stats.cores > ONE_AT_A_TIME > used and is_held and waits and stats.contention >= wanted
 
 
 def _slows_the_step(stats: Stats) -> bool:
@@ -189,9 +191,20 @@ def _change(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChang
     return next(filter(None, found), None) or _change_of_cores(limit, stats)
 
 
+def _busy(stats: Stats) -> float:
+    """Return the seconds for which tasks used a core, or were ready to; in threads, no more than their process did.
+
+    Of tasks that wait for the GIL, those measured in full have just been given it, and seem to wait less than others.
+    """
+    busy = stats.work - stats.blocked
+    if not stats.cpu or stats.isolated or not (stats.is_inline or stats.mode.endswith(("thread", "threads"))):
+        return busy
+    return min(busy, max(stats.cpu - stats.step_cpu, 0.0) + stats.starved)
+
+
 def _of_one_core(stats: Stats) -> float:
     """Return the items per second that one core could make, if no task waited."""
-    return stats.items / max(stats.work - stats.blocked, 1e-9)
+    return stats.items / max(_busy(stats), 1e-9)
 
 
 def _own_objects(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import penstock as ps
 from penstock.engine.runs.room import Room
 from penstock.engine.runs.stage import FETCHED, Stage, Stretch
+from penstock.engine.tasks.task import NOTHING, Job, Task
+from penstock.plan.flow import Piece
 from penstock.storage.remote.fetcher import fetcher
 from tests.engine.runs.sessions import scope_with
 
@@ -55,4 +58,6 @@ def test_a_task_of_another_process_reserves_what_is_requested_for_it_there(ds, e
     plan = ds.batch(2)._plan
     with scope_with(ps.Options(memory_budget=32 * SIZE, executor=executor, workers=2)) as scope:
         room = Room(Stage(Stretch(plan, plan), lambda epoch, mark: None, scope, top=True), None)
-        assert room.reserved(3) == 3 * 2 * fetched
+        job = Job(Task(0, 3, Piece(NOTHING, np.arange(3))), lambda count: count)
+        room.reserve(job)
+        assert job.reserved == 3 * 2 * fetched

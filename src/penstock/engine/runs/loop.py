@@ -302,6 +302,7 @@ class Loop:
         else:
             if pays:
                 self._workers = self._session.workers(self._stage.work, tuner, self._stage.observer)
+                self._room.choose()
             else:
                 tuner.looks = 0  # a few elements say little about a whole batch
             done += parts.cut(task, rows, low, len(rows), tuner.threads if pays else 1)
