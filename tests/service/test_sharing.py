@@ -208,6 +208,17 @@ def test_a_late_job_starts_at_its_own_cursor_while_others_go_on(tmp_path):
     assert list(first) == [x * 10 for x in range(51, 3000)]
 
 
+def test_each_element_is_made_once_for_a_slower_job_within_what_the_service_keeps(tmp_path):
+    log = tmp_path / "log"
+    before = D.range(400).map(noting(log)).map(lambda x: np.full(1000, x))  # 3.2 MB, far less than half of any budget
+    fast, slow = before.share("x").iterator(), before.share("x").iterator()
+    assert next(slow)[0] == 0
+    assert [x[0] for x in fast] == [x * 10 for x in range(400)]
+    assert [x[0] for x in slow] == [x * 10 for x in range(1, 400)]
+    assert calls(log) == Counter(range(400))
+    assert not any("again" in str(event) for event in slow.stats().events)
+
+
 def test_jobs_that_are_apart_stay_within_the_budget_and_get_the_same():
     small = ps.Options(memory_budget=4 << 20)
     before = D.range(300).map(lambda x: np.full(40_000, x)).with_options(small)  # 96 MB

@@ -19,7 +19,9 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    ray.init(num_cpus=options["workers"], include_dashboard=False, log_to_driver=False, object_store_memory=1 << 30)
+    ray.init(
+        "local", num_cpus=options["workers"], include_dashboard=False, log_to_driver=False, object_store_memory=1 << 30
+    )
     ds = ps.Dataset.range(options["rows"]).shuffle(seed=0).map(Prepare(options))
     ds = ds.batch(options["batch"], drop_remainder=True).with_options(ps.Options(executor="ray"))
     return runs_of(lambda number: ds.iterator(epoch=number), options, "_run")

@@ -31,7 +31,9 @@ class Batches:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    ray.init(num_cpus=options["workers"], include_dashboard=False, log_to_driver=False, object_store_memory=1 << 30)
+    ray.init(
+        "local", num_cpus=options["workers"], include_dashboard=False, log_to_driver=False, object_store_memory=1 << 30
+    )
     ray.data.DataContext.get_current().enable_progress_bars = False
     batch, blocks = options["batch"], options.get("blocks", 1)
     ds = ray.data.range(options["rows"], override_num_blocks=options["rows"] // (batch * blocks))
