@@ -148,6 +148,15 @@ def test_a_window_counts_unfinished_jobs_and_knows_if_the_next_is_done():
     assert third.missing == 1
 
 
+def test_tasks_made_before_their_job_began_count_as_done():
+    window, job = Window(ordered=True), job_of(0, tasks=2)
+    job.finish(0, MADE)
+    window.push(job)
+    assert window.done == 1
+    window.finish(job, 1, MADE)
+    assert (window.pop(), window.done) == ([job], 0)
+
+
 def test_in_a_forked_child_a_window_is_empty_and_its_lock_free():
     window, _ = filled_window(ordered=True)
     held, release = threading.Event(), threading.Event()

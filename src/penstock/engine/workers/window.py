@@ -66,6 +66,7 @@ class Window:
         with self._lock:  # a thread may add jobs while others are taken out
             self._jobs.append(job)
             self.tasks += len(job.tasks)
+            self.done += len(job.tasks) - job.missing  # the first tasks of a run may have been made inline
             self.items += job.items
             nbytes = job.nbytes + job.reserved
             if nbytes:
