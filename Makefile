@@ -38,11 +38,7 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help demo test lint format collection native-build native-test bench fuzz mutations laws shuffled gpu-check build-tools environment \
-=======
-.PHONY: help demo test lint format collection native-test bench fuzz mutations laws gpu-check build-tools environment \
->>>>>>> main
+.PHONY: help demo test lint format collection native-test bench fuzz mutations laws shuffled gpu-check build-tools environment \
   frameworks system clean
 
 help: ## Say what there is.

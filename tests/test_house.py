@@ -182,6 +182,10 @@ def test_no_file_mentions_a_machine() -> None:
     assert found == []
 
 
+def test_no_file_has_marks_of_a_merge() -> None:
+    assert [name_of(path) for path in texts() if re.search(r"^(<{7}|>{7}) ", text(path), re.MULTILINE)] == []
+
+
 def places_of_test(inside: Path) -> list[Path]:
     """Return the allowed paths for the test of a module: next to its folder in tests/, or in that of its package."""
     folder, stem = inside.parent, inside.stem
