@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, compress
+from itertools import chain
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from penstock.elements.nested.structure import LEAF, Structure
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.kernels import gather
-from penstock.kernels.arrays import one_type
+from penstock.kernels.arrays import items_at, one_type
 from penstock.kernels.containers import prefetch_dicts
 from penstock.kernels.dicts import take_dicts_apart
 
@@ -178,7 +178,7 @@ class Items:
 
     def where(self, wanted: NDArray[Any]) -> Items:
         """Return the elements where `wanted`, `bool[k]`, is true."""
-        return Items(list(compress(self.values, wanted.tolist())), self._only_type)
+        return Items(cast("list[Any]", items_at(self.values, np.flatnonzero(wanted))), self._only_type)
 
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Split every element into its leaves; an `ElementError` names the two rows whose structures differ."""
