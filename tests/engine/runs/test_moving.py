@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from penstock import Dataset
 from penstock.engine.runs import moving
 from penstock.engine.runs.moving import Mover, against, is_traced, worker_processes
 from penstock.engine.tasks.cost import MS, Cost
@@ -61,6 +62,14 @@ def test_no_more_processes_are_started_than_cores_are_allowed(monkeypatch):
     monkeypatch.setattr(moving, "worker_processes", lambda: 8)
     assert Mover(stage(3), climb()).pays(1000)
     assert not Mover(stage(1), climb()).pays(1000)
+
+
+def test_a_stage_that_calls_no_function_stays_without_a_word():
+    staying = stage()
+    staying.work = SimpleNamespace(plan=Dataset.range(9).shuffle().batch(3)._plan)
+    made = Mover(staying, climb())
+    assert made.look(None, 10_000, 0) is None
+    assert made.has_ended
 
 
 def judged(found, rate):

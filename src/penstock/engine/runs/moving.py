@@ -89,6 +89,9 @@ class Mover:
 
     def _begun(self, threads: Workers) -> MovedWorkers | None:
         """Return workers that are starting, or `None` if the stage must stay."""
+        if not self._label:  # parsers of our own leave the GIL to others, or are faster than their way to processes
+            self.has_ended = True
+            return None
         stage, session = self._stage, self._stage.session
         settings = stage.scope.settings
         why = against(self._processes, settings.given_budget)
