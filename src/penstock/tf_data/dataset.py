@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -214,6 +214,8 @@ class Dataset(PenstockDataset[T_co]):
         compression: str | None = None,
         reader_func: Callable[..., Any] | None = None,
         wait: bool = False,
+        *,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> Dataset[Any]:
         """Read the elements that `ds.save(path)` wrote (not those that TensorFlow wrote), in the same order.
 
@@ -233,7 +235,7 @@ class Dataset(PenstockDataset[T_co]):
             )
         if check_flag("load", "wait", wait):
             raise PlanError("load(wait=True): a saved dataset appears once it is complete; load it then")
-        ds = ported(PenstockDataset.load(path))
+        ds = ported(PenstockDataset.load(path, storage_options=storage_options))
         if element_spec is not None and not compatible(ds.element_spec, element_spec):
             raise PlanError(f"load(element_spec={describe(element_spec)}): saved was {describe(ds.element_spec)}")
         return ds
@@ -246,6 +248,7 @@ class Dataset(PenstockDataset[T_co]):
         checkpoint_args: Any = None,
         *,
         overwrite: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the elements of one epoch into a new folder, for `load`; see `penstock.Dataset.save`.
 
@@ -258,7 +261,7 @@ class Dataset(PenstockDataset[T_co]):
         _refuse_compression("save", compression)
         if shard_func is not None or checkpoint_args is not None:
             raise PlanError("save(shard_func=, checkpoint_args=): elements are written in order, in one pass")
-        super().save(path, overwrite=overwrite)
+        super().save(path, overwrite=overwrite, storage_options=storage_options)
 
     @_with_functions
     def map(
