@@ -163,10 +163,12 @@ void JpegReader::start_output(int denominator, int channels) {
     jpeg_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   }
   jpeg_start_decompress(&jpeg_);  // reads all scans, if there are several
-  if (ended_ && !has_all_scans()) refuse_truncated();
+  if (has_all_scans()) return;
+  if (ended_) refuse_truncated();
+  if (!jpeg_.progressive_mode) refuse("it has no scan of one of its color components");  // a preview is valid
 }
 
-// Whether the scans that were read hold all values of the image, for a file that ends without an end marker.
+// Whether the scans that were read hold all values of the image.
 bool JpegReader::has_all_scans() const {
   for (int c = 0; c < jpeg_.num_components; ++c) {
     if (jpeg_.comp_info[c].quant_table == nullptr) return false;  // it is set by the component's first scan
@@ -234,6 +236,18 @@ void JpegReader::read_rows(int channels, const Region& region, int64_t done, Row
       sink(context, first + i - region.top, row);
     }
   }
+  if (end == jpeg_.output_height && !jpeg_has_multiple_scans(&jpeg_) && !is_at_marker()) {
+    refuse("it is truncated: other bytes than an end marker follow its last row, such as zeros in place of pixels");
+  }
+}
+
+// After the last row of the only scan: whether a marker follows, or nothing.
+bool JpegReader::is_at_marker() const {
+  if (jpeg_.unread_marker != 0) return true;
+  const uint8_t *at = source_.next_input_byte, *end = at + source_.bytes_in_buffer;
+  while (end > at && end[-1] == 0xFF) --end;  // the first byte of a marker that was cut
+  const auto is_marker = [](uint8_t first, uint8_t second) { return first == 0xFF && second != 0 && second != 0xFF; };
+  return at == end || std::adjacent_find(at, end, is_marker) != end;
 }
 
 bool JpegReader::read(int denominator, int channels, const Region& region, RowSink sink, void* context) {
@@ -264,7 +278,14 @@ void JpegReader::on_error(j_common_ptr jpeg) {
 }
 
 void JpegReader::on_message(j_common_ptr jpeg, int level) {
-  if (level < 0 && !harmless(jpeg->err->msg_code)) on_error(jpeg);
+  if (level >= 0) return;
+  const auto* self = static_cast<JpegReader*>(jpeg->client_data);
+  const int message = jpeg->err->msg_code;
+  // Bytes that are left before a marker to restart at, or at the end of a file that lacks its end marker, mean that
+  // those before them are not what they were.
+  const bool is_lost =
+      message == JWRN_EXTRANEOUS_DATA && self->has_begun() && (self->jpeg_.restart_interval > 0 || self->ended_);
+  if (is_lost || !harmless(message)) on_error(jpeg);
 }
 
 void JpegReader::on_progress(j_common_ptr jpeg) {
@@ -294,6 +315,11 @@ void JpegReader::refuse_truncated() {
     std::snprintf(reason_, sizeof reason_, "it is truncated: its %zu bytes end %s", size_,
                   has_begun() ? "before the first row" : "before the pixels begin");
   }
+  std::longjmp(trap_.jump, 1);
+}
+
+void JpegReader::refuse(const char* reason) {
+  std::snprintf(reason_, sizeof reason_, "%s", reason);
   std::longjmp(trap_.jump, 1);
 }
 

@@ -67,8 +67,10 @@ class JpegReader {
   void read_rows(int channels, const Region& region, int64_t done, RowSink sink, void* context);
   bool has_begun() const { return jpeg_.global_state > 202; }  // libjpeg: past the header
   bool has_all_scans() const;
+  bool is_at_marker() const;
   bool fail();
   [[noreturn]] void refuse_truncated();
+  [[noreturn]] void refuse(const char* reason);
 
   static void on_error(j_common_ptr jpeg);
   static void on_message(j_common_ptr jpeg, int level);

@@ -50,7 +50,7 @@ class BaselineReader::Decoder {
     int64_t emitted = 0;  // the last row not before all rows of MCUs are seen to be sound that libjpeg-turbo would read
     for (int64_t row = 0; row <= last_row_; ++row) {
       if (!(row < first_row_ ? scan_.skip(mcus_x_) : decode_row(row))) break;
-      if (row == last_row_ && !scan_.skip(mcus_x_ * rows_after_)) break;
+      if (row == last_row_ && !(scan_.skip(mcus_x_ * rows_after_) && (!reads_all_ || scan_.is_at_end()))) break;
       if (row < first_row_) continue;
       const int64_t done = (row + 1) * mcu_height_ - (between_rows_ ? 1 : 0) - region.top;
       const int64_t ready = row == last_row_ ? region.height : std::min(done, region.height - 1);
@@ -106,6 +106,7 @@ class BaselineReader::Decoder {
     const int64_t at_once = header.num_components == 1 ? header.comp_info[0].v_samp_factor : 1;
     const int64_t rows = ceil_div(header.image_height, int64_t{8} * scan_.block_rows());
     rows_after_ = std::min(rows, ceil_div(last_row_ + 1, at_once) * at_once) - (last_row_ + 1);
+    reads_all_ = last_row_ + 1 + rows_after_ == rows;
     for (int i = 0; i < count_; ++i) {
       Plane& plane = planes_[i];
       const int64_t width = mcu_width / plane.expand_x;
@@ -270,6 +271,7 @@ class BaselineReader::Decoder {
   int64_t mcus_x_ = 0, mcu_height_ = 0;
   int64_t rows_after_ = 0;  // of MCUs that are read only to see whether they are sound
   int64_t first_row_ = 0, last_row_ = 0, first_column_ = 0, columns_ = 0;  // of MCUs
+  bool reads_all_ = false;                                                 // whether no row of MCUs is left
   bool between_rows_ = false;                                              // whether chroma lies between rows of pixels
   std::vector<uint8_t> row_, tall_[2];
   std::vector<int16_t> sums_[2];

@@ -128,12 +128,17 @@ PENSTOCK_FAST_JPEG void Scan::begin_segment() {
 // Whether what was taken lies in the segment.
 bool Scan::is_within() const { return window_.position(bytes_.data()) <= static_cast<int64_t>(8 * size_); }
 
+// Whether at most some bits to fill a byte are left.
+bool Scan::is_at_end_of_segment() const {
+  return window_.position(bytes_.data()) > static_cast<int64_t>(8 * size_) - 8;
+}
+
 // Calls `body` with numbers of MCUs up to the next restart.
 template <typename Body>
 bool Scan::for_mcus(int64_t count, Body body) {
   while (count > 0) {
     if (interval_ > 0 && left_ == 0) {
-      if (marker_ != 0xD0 + next_restart_) return false;
+      if (marker_ != 0xD0 + next_restart_ || !is_at_end_of_segment()) return false;
       next_restart_ = (next_restart_ + 1) % 8;
       begin_segment();
     }

@@ -38,6 +38,9 @@ class Scan {
   // Decodes one or two MCUs: the values of the first components, no more than the ends of blocks of the others.
   bool decode(int64_t count, int wanted);
 
+  // After the last MCU: whether a marker follows, or nothing.
+  bool is_at_end() const { return marker_ != 0 || is_at_end_of_segment(); }
+
   // The blocks of a component in the m-th MCU that was decoded last, row by row.
   const ScannedBlock* blocks(int m, int component) const { return blocks_[m] + components_[component].first; }
 
@@ -60,6 +63,7 @@ class Scan {
   bool prepare_tables(const jpeg_decompress_struct& header);
   void begin_segment();
   bool is_within() const;
+  bool is_at_end_of_segment() const;
   bool skip_some(int64_t count);
   bool decode_one(int m, int wanted);
   template <typename Body>

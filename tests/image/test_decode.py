@@ -127,6 +127,29 @@ def test_a_file_without_its_end_marker_has_all_its_pixels(progressive, lost) -> 
     np.testing.assert_array_equal(image.decode()(data[:-lost]), image.decode()(data))
 
 
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"optimize": True}, {"restart_marker_blocks": 3}])
+def test_pixels_that_became_zeros_are_missed_without_an_end_marker(options) -> None:
+    data = encoded(picture(64, 64), quality=90, **options)
+    for length in range(len(data) // 4, len(data) - 2, 61):
+        with pytest.raises(DecodeError):
+            image.decode()(data[:length] + bytes(4 * len(data)))
+
+
+def test_bytes_that_are_left_before_a_restart_are_damage() -> None:
+    data = encoded(picture(64, 64), quality=90, restart_marker_blocks=3)
+    at = data.index(b"\xff\xd0")
+    with pytest.raises(DecodeError, match="extraneous bytes before marker 0xd0"):
+        image.decode()(data[:at] + bytes(20) + data[at:])
+
+
+def test_a_file_without_the_scans_of_some_components_is_refused() -> None:
+    data = encoded(picture(24, 24, 1), quality=90)
+    at = data.index(b"\xff\xc0\x00\x0b")  # the frame of a gray image; its one scan is then that of the first of three
+    frame = data[at + 4 : at + 9] + b"\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00"
+    with pytest.raises(DecodeError, match="no scan of one of its color components"):
+        image.decode()(data[: at + 2] + b"\x00\x11" + frame + data[at + 13 :])
+
+
 @pytest.mark.parametrize("format", ["JPEG", "PNG"])
 def test_the_pixel_limit_is_named(format) -> None:
     data = encoded(picture(10, 11), format)
