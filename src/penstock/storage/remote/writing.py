@@ -24,7 +24,7 @@ UNSENT = "penstock-unsent-"
 
 
 @dataclass
-class Sent:
+class SentObjects:
     """The tags of the objects that a store has confirmed, and the keys of those that it may have."""
 
     tags: dict[str, str | None]
@@ -60,7 +60,7 @@ def write_to_url(
     may_replace = (lambda each: in_shards or each == key) if overwrite else (lambda each: False)
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
-    sent = Sent({}, [])
+    sent = SentObjects({}, [])
     with LockedFolder(root, UNSENT) as folder:
         written = write(os.path.join(folder, name))
         keys = [f"{prefix}/{os.path.basename(path)}" if prefix else os.path.basename(path) for path in written]
@@ -122,7 +122,7 @@ def _refuse(shards: Sequence[str], access: Access) -> None:
         raise FileExistsError(shard_exists(url_of(access, each)))
 
 
-def _send(store: ObjectStore, key: str, path: str, shown: str, sent: Sent, *, create: bool) -> None:
+def _send(store: ObjectStore, key: str, path: str, shown: str, sent: SentObjects, *, create: bool) -> None:
     """Send a file and note its key and tag, also if the caller is interrupted: the request ends first.
 
     If the answer was lost, the object is compared with the file.
