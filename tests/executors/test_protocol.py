@@ -118,10 +118,10 @@ def test_an_executor_that_keeps_bytes_receives_a_large_plan_once():
     assert max(executor.carried) < 65_536
 
 
-def test_a_small_plan_is_not_kept():
+def test_a_small_plan_is_kept_too():
     STORE.clear()
     assert list(by(D.range(9).map(abs), Keeping())) == list(range(9))
-    assert STORE == []
+    assert len(STORE) == 1
 
 
 class Wide(Executor):
