@@ -15,6 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import DataError, PlanError
+from penstock.sources.tfrecord.writing import framed
 from penstock.storage.remote.fetcher import _fetcher, fetcher
 from tests.sources import shard_files
 
@@ -106,7 +107,18 @@ def hdf5(folder):
         file["deep/t"] = [f"t{i}" for i in range(600)]
 
 
+def frames(folder):
+    pytest.importorskip("zstandard")
+    from tests.storage.test_seekable import seekable  # which is skipped as a whole without it
+
+    data = b"".join(map(framed, CONTENTS))
+    cuts = [data[i : i + 20_000] for i in range(0, len(data), 20_000)]
+    (folder / "f-1.zst").write_bytes(seekable(cuts))
+    (folder / "f-2.zst").write_bytes(seekable([framed(b"%d" % i) for i in range(3000)]))  # a table of two reads
+
+
 READERS = {
+    "frames": lambda at, **o: ps.read_tfrecord(f"{at}f-*.zst", **o),
     "tfrecord": lambda at, **o: ps.read_tfrecord(f"{at}*.tfrecord", **o),
     "tar": lambda at, **o: ps.read_tar(f"{at}t-*.tar", decode=True, **o),
     "text": lambda at, **o: ps.read_text(f"{at}x.txt", **o),
@@ -139,6 +151,7 @@ WRITERS = {
     **dict.fromkeys(("arrow", "coded arrow"), arrow),
     **dict.fromkeys(("mds", "packed mds", "litdata", "tokens"), shards),
     **dict.fromkeys(("zarr", "old zarr"), zarr_stores),
+    "frames": frames,
     "hdf5": hdf5,
     "saved": saved,
     "sql": sqlite,
@@ -370,6 +383,14 @@ def test_a_store_that_does_not_answer_is_given_up_in_time(files, options, server
     server.told(error=1.0)
     with pytest.raises(OSError, match=r"the store fails \(InternalError.*try again later"):
         list(ds)
+
+
+def test_zstd_without_a_table_is_a_stream(folder, options):
+    zstandard = pytest.importorskip("zstandard")
+    (folder / "s.tfrecord.zst").write_bytes(zstandard.compress(b"".join(map(framed, CONTENTS))))
+    ds = ps.read_tfrecord(f"{URL}s.tfrecord.zst", compression="zstd", storage_options=options)
+    assert list(ds) == CONTENTS
+    assert "unknown length" in repr(ds)
 
 
 def test_the_rows_to_come_are_fetched_together(files, options, server):

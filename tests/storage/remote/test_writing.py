@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 
 import penstock as ps
+from penstock.storage.remote import writing
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.listing import find_objects
 from penstock.storage.remote.stores import store_of
@@ -165,6 +167,47 @@ def test_an_object_replaced_after_it_was_sent_is_left(store, monkeypatch):
             "memory://written/a", max_bytes=99, storage_options=OPTIONS
         )
     assert [store.cat_file(name) for name in names(store)] == [b"of another"]
+
+
+def after_the_manifest(store, monkeypatch, error):
+    """Let the request that sends a manifest end with an error, or an interrupt, once the store has it."""
+    put = type(store).put_file
+
+    def late(self, path, key, **more):
+        put(self, path, key, **more)
+        if key.endswith("penstock.json"):
+            if error is None:
+                signal.raise_signal(signal.SIGINT)
+            else:
+                raise error
+
+    monkeypatch.setattr(type(store), "put_file", late)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_dataset_whose_last_answer_is_lost_is_saved(store, monkeypatch, overwrite):
+    if overwrite:
+        ps.Dataset.range(5).save("memory://written/d", storage_options=OPTIONS)
+    after_the_manifest(store, monkeypatch, PermissionError("no"))
+    ps.Dataset.range(9).save("memory://written/d", overwrite=overwrite, storage_options=OPTIONS)
+    assert list(ps.Dataset.load("memory://written/d", storage_options=OPTIONS)) == list(range(9))
+
+
+def test_an_interrupt_while_a_dataset_is_replaced_leaves_the_new_one(store, monkeypatch):
+    ps.Dataset.range(5).save("memory://written/d", storage_options=OPTIONS)
+    after_the_manifest(store, monkeypatch, None)
+    with pytest.raises(KeyboardInterrupt):
+        ps.Dataset.range(9).save("memory://written/d", overwrite=True, storage_options=OPTIONS)
+    assert list(ps.Dataset.load("memory://written/d", storage_options=OPTIONS)) == list(range(9))
+
+
+def test_a_dataset_of_which_the_store_does_not_say_whether_it_is_there_is_left(store, monkeypatch):
+    after_the_manifest(store, monkeypatch, PermissionError("no"))
+    monkeypatch.setattr(writing, "_tag_of_equal", Mock(side_effect=PermissionError("no")))
+    with pytest.raises(PermissionError) as caught:
+        ps.Dataset.range(9).save("memory://written/d", storage_options=OPTIONS)
+    assert "did not say whether it has memory://written/d/penstock.json" in caught.value.__notes__[-1]
+    assert list(ps.Dataset.load("memory://written/d", storage_options=OPTIONS)) == list(range(9))
 
 
 @pytest.mark.parametrize("size", [10, 9 << 20], ids=["one request", "parts"])

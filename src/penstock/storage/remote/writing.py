@@ -6,18 +6,29 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.storage.remote.disk import cache_root
 from penstock.storage.remote.file import Access, shown_url
 from penstock.storage.remote.listing import answer_of
-from penstock.storage.remote.stores import ObjectStore, scheme_of, split_url, store_of, url_of
+from penstock.storage.remote.stores import ObjectInfo, ObjectStore, scheme_of, split_url, store_of, url_of
 from penstock.storage.shards import is_shard_of, shard_exists
 from penstock.storage.temporary import LockedFolder
 
+_COMPARED = 8 << 20  # bytes at a time
+
 UNSENT = "penstock-unsent-"
 """The beginning of the names of folders with files that are not sent yet."""
+
+
+@dataclass
+class SentObjects:
+    """The tags of the objects that a store has confirmed, and the keys of those that it may have."""
+
+    tags: dict[str, str | None]
+    unconfirmed: list[str]
 
 
 def write_to_url(
@@ -34,7 +45,8 @@ def write_to_url(
     `overwrite`: if not `in_shards`, that of the URL alone. `in_shards`, all shards of the URL are existing objects, of
     whatever number, and those that are not replaced are deleted in the end. If sending fails or is interrupted, the
     objects that this call created are deleted, but none that may have replaced another, and none that has another tag
-    by then: it is another writer's.
+    by then: it is another writer's. None is deleted once the object of the URL is replaced, which comes last, or if the
+    store did not say whether it has the last one.
     """
     access, key = split_url(url, options)
     prefix, _, name = key.rpartition("/")
@@ -48,7 +60,7 @@ def write_to_url(
     may_replace = (lambda each: in_shards or each == key) if overwrite else (lambda each: False)
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
-    sent: list[tuple[str, str | None]] = []  # keys and tags
+    sent = SentObjects({}, [])
     with LockedFolder(root, UNSENT) as folder:
         written = write(os.path.join(folder, name))
         keys = [f"{prefix}/{os.path.basename(path)}" if prefix else os.path.basename(path) for path in written]
@@ -59,11 +71,14 @@ def write_to_url(
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
                 _send(store, each, path, shown, sent, create=not may_replace(each))
-        except BaseException:
-            for each, tag in sent:
-                with suppress(Exception):  # the error of sending counts
-                    if not may_replace(each) and tag is not None and store.head(each).tag == tag:
-                        store.delete(each)
+        except BaseException as error:
+            if keys[-1] in sent.unconfirmed:
+                error.add_note(
+                    f"The store did not say whether it has {urls[-1]}: what was sent is left, as it may be complete. "
+                    "Read it, or write it again with overwrite=True"
+                )
+            elif not any(map(may_replace, sent.tags)):  # what it replaced is gone, and the new one is whole
+                _take_back(store, sent.tags)
             raise
     left = [each for each in there if each.rpartition("/")[2] not in map(os.path.basename, written)]
     _delete(left, access)
@@ -107,23 +122,57 @@ def _refuse(shards: Sequence[str], access: Access) -> None:
         raise FileExistsError(shard_exists(url_of(access, each)))
 
 
-def _send(
-    store: ObjectStore, key: str, path: str, shown: str, sent: list[tuple[str, str | None]], *, create: bool
-) -> None:
-    """Send a file and note its key and tag, also if the caller is interrupted: the request ends first."""
+def _send(store: ObjectStore, key: str, path: str, shown: str, sent: SentObjects, *, create: bool) -> None:
+    """Send a file and note its key and tag, also if the caller is interrupted: the request ends first.
+
+    If the answer was lost, the object is compared with the file.
+    """
 
     def write() -> None:
         try:
-            tag = answer_of(lambda: store.write(key, path, create=create), shown)
-        except FileExistsError:
+            sent.tags[key] = answer_of(lambda: store.write(key, path, create=create), shown)
+            return
+        except Exception as error:  # noqa: BLE001 - raised below, unless the object is there
+            failure = error
+        try:
+            found = answer_of(lambda: _tag_of_equal(store, key, path), shown)
+        except FileNotFoundError:
+            raise failure from None
+        except Exception:  # noqa: BLE001 - of the second question
+            sent.unconfirmed.append(key)
+            raise failure from None
+        if found is not None:
+            sent.tags[key] = found.tag
+        elif isinstance(failure, FileExistsError):
             raise FileExistsError(
-                f"{shown} exists already: another writer made it in the meantime, or an earlier try of this one did, "
-                "which the store did not confirm; compare and remove it, or pass overwrite=True"
+                f"{shown} exists already: another writer made it in the meantime; remove it, or pass overwrite=True"
             ) from None
-        sent.append((key, tag))
+        else:
+            raise failure
 
     with ThreadPoolExecutor(1, "penstock-write") as thread:  # its end waits for the request
         thread.submit(write).result()
+
+
+def _tag_of_equal(store: ObjectStore, key: str, path: str) -> ObjectInfo | None:
+    """Return the size and tag of an object that has the bytes of a file; `None` if it has others."""
+    found = store.head(key)
+    if found.size != os.path.getsize(path):
+        return None
+    with open(path, "rb") as file:
+        for begin in range(0, found.size, _COMPARED):
+            end = min(begin + _COMPARED, found.size)
+            if store.read(key, begin, end, found.tag) != file.read(end - begin):
+                return None
+    return found
+
+
+def _take_back(store: ObjectStore, tags: dict[str, str | None]) -> None:
+    """Delete objects that still have these tags, first that sent last, which the others belong to."""
+    for key, tag in reversed(tags.items()):
+        with suppress(Exception):  # the error of sending counts
+            if tag is not None and store.head(key).tag == tag:
+                store.delete(key)
 
 
 def _exists(store: ObjectStore, key: str, shown: str) -> bool:
