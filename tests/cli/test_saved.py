@@ -90,7 +90,7 @@ def test_export_to_urls(folder, tmp_path, monkeypatch, capsys):
         assert files.size(f"/exported/{name}") > 1000
     capsys.readouterr()
     assert main(["cache", "export", folder, "memory://exported/a.arrow"]) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "exists already; remove it, or pass --overwrite" in capsys.readouterr().err
     assert main(["cache", "export", folder, "s3:///a.arrow"]) == 1
     assert "expected a bucket" in capsys.readouterr().err
     assert sorted(os.listdir(tmp_path)) == ["a.parquet", "kept"]
