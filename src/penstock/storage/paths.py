@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from glob import glob, has_magic
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from penstock.core.checks import check_list, check_path
+from penstock.core.checks import check_list, check_path, without_file_scheme
 from penstock.core.errors import PlanError
 from penstock.storage.remote.file import is_url, shown_url
 
@@ -131,7 +131,7 @@ def urls_of(call: str, patterns: Any, storage_options: StorageOptions, name: str
 
 
 def _matches(pattern: str) -> list[str]:
-    path = os.path.expanduser(pattern.removeprefix("file://"))
+    path = os.path.expanduser(without_file_scheme(pattern))
     if os.path.isfile(path):
         return [path]
     matches = glob(path, recursive=True) if has_magic(path) else []
