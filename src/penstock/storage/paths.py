@@ -96,6 +96,17 @@ def list_folders(patterns: Pattern | Sequence[Pattern], call: str) -> list[str]:
     return found
 
 
+def shown_patterns(patterns: Pattern | Sequence[Pattern]) -> Any:
+    """Return patterns for a text about them, without the credentials of URLs.
+
+    >>> shown_patterns(["https://host/a.tar?X-Amz-Signature=0a1b"]), shown_patterns("a/*.tar")
+    (['https://host/a.tar'], 'a/*.tar')
+    """
+    if isinstance(patterns, (str, bytes, os.PathLike)):
+        return shown_url(patterns) if is_url(patterns) else patterns  # pyright: ignore[reportArgumentType] - a text
+    return [shown_patterns(each) for each in patterns]
+
+
 def is_index(path: str) -> bool:
     """Return whether there is an index file at a path, by its name and its first bytes."""
     if not path.endswith(INDEX_SUFFIX):

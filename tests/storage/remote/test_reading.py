@@ -418,6 +418,10 @@ def test_signed_urls_and_plain_http(files, options, server):
     signed = ps.read_files(f"{base}/1.jpg?X-Amz-Signature=abc123secret", storage_options=given)
     assert list(signed) == [CONTENTS[1]]
     assert "abc123secret" not in repr(signed) + str(signed.explain())
+    urls = [f"{base}/{name}.jpg?X-Amz-Signature={name}abc123secret" for name in (1, 2)]
+    listed = ps.Dataset.list_files(urls, storage_options=given)
+    assert list(listed) == urls
+    assert "abc123secret" not in repr(listed) + str(listed.explain())
     assert list(ps.read_files([f"{base}/2.jpg", f"{base}/1.jpg"], storage_options=given)) == [CONTENTS[2], CONTENTS[1]]
     with pytest.raises(PlanError, match="no listing"):
         ps.read_files(f"{base}/*.jpg", storage_options=given)
