@@ -77,3 +77,20 @@ def test_export_and_clear(folder, tmp_path, capsys):
     assert main(["cache", "clear", folder]) == 1
     assert "remove the folder yourself" in capsys.readouterr().err
     assert len(ps.Dataset.load(folder)) == 300
+
+
+def test_export_to_urls(folder, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    monkeypatch.chdir(tmp_path)
+    assert main(["cache", "export", f"file://{folder}", f"file://{tmp_path}/a.parquet"]) == 0
+    assert len(ps.read_parquet("a.parquet")) == 300
+    for name in ("a.parquet", "a.arrow"):
+        assert main(["cache", "export", folder, f"memory://exported/{name}"]) == 0
+        assert files.size(f"/exported/{name}") > 1000
+    capsys.readouterr()
+    assert main(["cache", "export", folder, "memory://exported/a.arrow"]) == 1
+    assert "exists already; remove it, or pass --overwrite" in capsys.readouterr().err
+    assert main(["cache", "export", folder, "s3:///a.arrow"]) == 1
+    assert "expected a bucket" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["a.parquet", "kept"]

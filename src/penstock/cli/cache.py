@@ -13,9 +13,12 @@ from penstock.cache.upkeep import KeptKey, chosen_key, damaged_rows, kept_keys, 
 from penstock.cli.files.amounts import many, size
 from penstock.cli.terminal import Terminal
 from penstock.core.arrays import Rows
+from penstock.core.checks import without_file_scheme
 from penstock.core.errors import DataError
 from penstock.elements.sparse import Sparse
 from penstock.sources.arrow.writing import write_arrow_file, write_parquet_files
+from penstock.storage.remote.file import is_url
+from penstock.storage.remote.writing import write_to_url
 
 _ROWS_AT_ONCE = 256
 _MOST_SHOWN = 20  # damaged rows
@@ -136,14 +139,25 @@ def export(folder: str, to: str, terminal: Terminal, *, key: str | None = None, 
 
 
 def write_elements(elements: Iterator[Any], to: str, *, overwrite: bool) -> None:
-    """Write elements to a Parquet or Arrow file, by its name."""
+    """Write elements to a Parquet or Arrow file, by its name, at a path or a URL."""
     if not to.endswith((".parquet", *_ARROW)):
         raise DataError(f"{to}: expected a name that ends in .parquet, {' or '.join(_ARROW)}")
     rows = (each if isinstance(each, dict) else {"value": each} for each in map(_in_dicts, elements))
-    if to.endswith(_ARROW):
-        write_arrow_file(rows, to, overwrite=overwrite, call="export")
-    else:
-        write_parquet_files(rows, to, max_bytes=None, overwrite=overwrite, compression="snappy", call="export")
+
+    def write(path: str) -> list[str]:
+        if path.endswith(_ARROW):
+            write_arrow_file(rows, path, overwrite=overwrite, call="export")
+        else:
+            write_parquet_files(rows, path, max_bytes=None, overwrite=overwrite, compression="snappy", call="export")
+        return [path]
+
+    try:
+        if is_url(to):
+            write_to_url(write, to, None, in_shards=False, overwrite=overwrite)
+        else:
+            write(without_file_scheme(to))
+    except FileExistsError as error:
+        raise FileExistsError(str(error).replace("overwrite=True", "--overwrite")) from None
 
 
 def _elements(store: CacheStore) -> Iterator[Any]:

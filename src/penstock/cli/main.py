@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from penstock import __version__
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
-from penstock.core.errors import DataError, ElementError, MissingDependencyError
+from penstock.core.errors import DataError, ElementError, MissingDependencyError, PlanError
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 TARGET = "a Dataset in a Python file or module, or a function without arguments that returns one: train.py:ds"
@@ -324,6 +324,7 @@ def _convert(asked: argparse.Namespace) -> int:
 
 def _cache(asked: argparse.Namespace) -> int:
     from penstock.cli import cache, saved
+    from penstock.core.checks import without_file_scheme
 
     of_cache: dict[str, Callable[..., bool]] = {
         "ls": cache.list_keys,
@@ -339,15 +340,16 @@ def _cache(asked: argparse.Namespace) -> int:
         "clear": saved.refuse_to_clear,
         "export": saved.export_saved,
     }
-    do = (of_saved if saved.is_saved(asked.folder) else of_cache)[asked.command]
+    folder = without_file_scheme(asked.folder)
+    do = (of_saved if saved.is_saved(folder) else of_cache)[asked.command]
     given = {name: value for name, value in vars(asked).items() if name in ("to", "key", "keep_latest", "overwrite")}
-    return _with_files(lambda: do(asked.folder, terminal=Terminal(), **given))
+    return _with_files(lambda: do(folder, terminal=Terminal(), **given))
 
 
 def _with_files(do: Callable[[], bool]) -> int:
     """Run a command on files, and print its errors as a sentence."""
     try:
         return 0 if do() else FAILED
-    except (DataError, ElementError, OSError) as error:
+    except (DataError, ElementError, PlanError, OSError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return FAILED

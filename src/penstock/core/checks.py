@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from penstock.core.errors import DecodeError
 
 MOST = 1 << 62
 """The largest count: twice as many rows still fit an `int64`."""
+_LOCAL_URL = re.compile("file:(//(localhost(?=/))?|(?=/))", re.IGNORECASE)
+_MANGLED_URL = re.compile("(s3a?|gcs|gs|az|abfss?|https?|hf|memory):/", re.IGNORECASE)
 
 
 def check_count(
@@ -75,8 +78,18 @@ def check_text(call: str, name: str, value: object) -> str:
     return value
 
 
+def without_file_scheme(path: str) -> str:
+    """Return the path of a `file://` URL, and anything else unchanged.
+
+    >>> without_file_scheme("file:///data/a.tar"), without_file_scheme("s3://bucket/a.tar")
+    ('/data/a.tar', 's3://bucket/a.tar')
+    """
+    scheme = _LOCAL_URL.match(path)
+    return path if scheme is None else path[scheme.end() :]
+
+
 def check_path(call: str, name: str, value: object) -> str:
-    """Return `value` as a path of text; refuse anything else.
+    """Return `value` as a path of text, without the `file://` of a URL of this machine; refuse anything else.
 
     >>> check_path("save", "path", None)
     Traceback (most recent call last):
@@ -85,7 +98,9 @@ def check_path(call: str, name: str, value: object) -> str:
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(path, str):
         raise TypeError(f"{call}({name}={value!r:.80}): expected a path, not {type(value).__name__}")
-    return path
+    if path is not value and _MANGLED_URL.match(path):  # `Path("s3://bucket")` is the folder `s3:`
+        raise ValueError(f"{call}({name}={value!r:.200}): a Path drops a slash of a URL; pass the URL as text")
+    return without_file_scheme(path)
 
 
 def check_local_path(call: str, name: str, value: object) -> str:

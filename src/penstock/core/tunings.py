@@ -99,7 +99,7 @@ class Tuning:
         """Read settings that `save` has written; a file with anything else is a `PlanError`."""
         import json  # the same
 
-        with open(path, encoding="utf-8") as file:
+        with open(check_local_path("load", "path", path), encoding="utf-8") as file:
             text = file.read()
         try:
             return cls._of(json.loads(text))

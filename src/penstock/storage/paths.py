@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from glob import glob, has_magic
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from penstock.core.checks import check_list, check_path
+from penstock.core.checks import check_list, check_path, without_file_scheme
 from penstock.core.errors import PlanError
 from penstock.storage.remote.file import is_url, shown_url
 
@@ -96,6 +96,17 @@ def list_folders(patterns: Pattern | Sequence[Pattern], call: str) -> list[str]:
     return found
 
 
+def shown_patterns(patterns: Pattern | Sequence[Pattern]) -> Any:
+    """Return patterns for a text about them, without the credentials of URLs.
+
+    >>> shown_patterns(["https://host/a.tar?X-Amz-Signature=0a1b"]), shown_patterns("a/*.tar")
+    (['https://host/a.tar'], 'a/*.tar')
+    """
+    if isinstance(patterns, (str, bytes, os.PathLike)):
+        return shown_url(patterns) if is_url(patterns) else patterns  # pyright: ignore[reportArgumentType] - a text
+    return [shown_patterns(each) for each in patterns]
+
+
 def is_index(path: str) -> bool:
     """Return whether there is an index file at a path, by its name and its first bytes."""
     if not path.endswith(INDEX_SUFFIX):
@@ -131,7 +142,7 @@ def urls_of(call: str, patterns: Any, storage_options: StorageOptions, name: str
 
 
 def _matches(pattern: str) -> list[str]:
-    path = os.path.expanduser(pattern.removeprefix("file://"))
+    path = os.path.expanduser(without_file_scheme(pattern))
     if os.path.isfile(path):
         return [path]
     matches = glob(path, recursive=True) if has_magic(path) else []

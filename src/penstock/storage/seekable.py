@@ -5,9 +5,8 @@ The format is zstd's own "seekable format" (contrib/seekable_format in its sourc
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
+from penstock.storage.local import Extent, advise_extents, file_size, read_extent
 
 LARGEST_FRAME = 1 << 28
 """The largest content of a frame, in bytes; a file with a larger frame is read as a stream."""
@@ -23,6 +23,7 @@ _FOOTER = struct.Struct("<IBI")  # number of frames, checksum flag, magic
 _MAGIC = 0x8F92EAB1
 _SKIPPABLE = struct.Struct("<II")  # magic, bytes
 _TABLE = 0x184D2A5E
+_TAIL_BYTES = 1 << 14  # read at once: the table of some 2,000 frames
 _HAS_CHECKSUMS, _RESERVED = 0x80, 0x7C
 _MOST_OF_ONE_BYTE = 1 << 15
 """The largest compression ratio: a block has at most 128 KiB of content, and takes at least four bytes."""
@@ -36,19 +37,18 @@ class Frames(NamedTuple):
 
 
 def frames_of(path: str) -> Frames | None:
-    """Return the frames of a file, or `None` if it has no valid table."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < _FOOTER.size + _SKIPPABLE.size:
-            return None
-        file.seek(size - _FOOTER.size)
-        count, descriptor, magic = _FOOTER.unpack(file.read(_FOOTER.size))
-        words = 3 if descriptor & _HAS_CHECKSUMS else 2
-        begin = size - _FOOTER.size - 4 * words * count - _SKIPPABLE.size
-        if magic != _MAGIC or descriptor & _RESERVED or begin < 0:
-            return None
-        file.seek(begin)
-        head, table = file.read(_SKIPPABLE.size), file.read(4 * words * count)
+    """Return the frames of a local or remote file, or `None` if it has no valid table."""
+    size = file_size(path)
+    tail = read_extent(*_tail_of(path, size))
+    if len(tail) < _FOOTER.size + _SKIPPABLE.size:
+        return None
+    count, descriptor, magic = _FOOTER.unpack(tail[-_FOOTER.size :])
+    words = 3 if descriptor & _HAS_CHECKSUMS else 2
+    begin = size - _FOOTER.size - 4 * words * count - _SKIPPABLE.size
+    if magic != _MAGIC or descriptor & _RESERVED or begin < 0:
+        return None
+    whole = tail[begin - size :] if size - begin <= len(tail) else read_extent(path, begin, size)
+    head, table = whole[: _SKIPPABLE.size], whole[_SKIPPABLE.size : -_FOOTER.size]
     if _SKIPPABLE.unpack(head) != (_TABLE, len(table) + _FOOTER.size):
         return None
     sizes = np.frombuffer(table, "<u4").reshape(count, words).astype(np.int64)
@@ -56,6 +56,16 @@ def frames_of(path: str) -> Frames | None:
     if compressed[-1] != begin or sizes[:, 1].max(initial=0) > LARGEST_FRAME:
         return None
     return Frames(compressed, content)
+
+
+def advise_tables(paths: Iterable[str]) -> None:
+    """Ask the system to begin to read the tables of files, for `frames_of`."""
+    advise_extents(_tail_of(path, file_size(path)) for path in paths)
+
+
+def _tail_of(path: str, size: int) -> Extent:
+    """Return the end of a file, which has the whole table unless there are very many frames."""
+    return path, max(size - _TAIL_BYTES, 0), size
 
 
 def seek_table(sizes: Sequence[tuple[int, int]]) -> bytes:
@@ -73,8 +83,7 @@ def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uin
     zstandard = require("zstandard", extra="compression", purpose=f"reading {path}")
     begin, end = int(frames.compressed[number]), int(frames.compressed[number + 1])
     size = int(frames.content[number + 1] - frames.content[number])
-    with open(path, "rb", buffering=0) as file:
-        data = os.pread(file.fileno(), end - begin, begin)
+    data = read_extent(path, begin, end)
     where = f"{path}: the zstd frame {number}, at byte {begin}"
     if len(data) < end - begin:
         raise DataError(f"{where}: the file ends inside it: it was cut short")

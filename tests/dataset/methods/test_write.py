@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,32 @@ def test_text_of_numpy_is_written_as_text(tmp_path):
     pytest.importorskip("pyarrow")
     (path,) = Dataset.from_tensor_slices({"t": np.array(["a", "bc"])}).write_parquet(tmp_path / "t.parquet")
     assert list(ps.read_parquet(path)) == [{"t": "a"}, {"t": "bc"}]
+
+
+@pytest.mark.parametrize(
+    ("writer", "name", "says"),
+    [
+        (
+            "write_tar",
+            "a.tar.gz",
+            "by gzip as a whole, which write_tar does not write.*compress the members",
+        ),
+        ("write_tar", "a.TGZ", r"another format; end it in \.tar$"),
+        ("write_tar", "s3://bucket/a.tar.zst", "compressed by zstd"),
+        ("write_parquet", "a.parquet.zst", "omit .zst, and compression= compresses the columns instead"),
+        ("write_parquet", "a.csv", r"a name in \.csv is for files of another format; end it in \.parquet$"),
+        ("write_parquet", "a.tar", r"end it in \.parquet, or call write_tar"),
+        ("write_tfrecord", "a.parquet.gz", r"end it in \.tfrecord, or call write_parquet"),
+    ],
+)
+def test_a_name_of_something_else_is_refused(writer, name, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PlanError, match=f"^{writer}.*{says}"):
+        getattr(ps.Dataset.range(3).map(lambda x: {"x": x}), writer)(name)
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_names_are_free(tmp_path):
+    ds = ps.Dataset.from_source([b"one"])
+    for name in ("tar", "a.records", "a.v2.TFRECORD", "b.csv/a.gz"):
+        ds.write_tfrecord(tmp_path / name)

@@ -50,6 +50,7 @@ ERRORS = {
     ),
     "body": (OSError("error decoding response body"), Reason.CONNECTION),
     "name of a key": (FileNotFoundError("Object at location timeout-503.jpg not found"), Reason.MISSING),
+    "no metadata": (OSError("PUT http://169.254.169.254/latest/api/token kind: Connect"), Reason.METADATA),
     "numbers": (OSError("GET http://h/404.jpg elapsed: 503.1ms, kind: Request"), Reason.CONNECTION),
     "changed": (ChangedError(), Reason.CHANGED),
     "short": (ShortError(), Reason.SHORT),

@@ -15,6 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import DataError, PlanError
+from penstock.sources.tfrecord.writing import framed
 from penstock.storage.remote.fetcher import _fetcher, fetcher
 from tests.sources import shard_files
 
@@ -106,7 +107,18 @@ def hdf5(folder):
         file["deep/t"] = [f"t{i}" for i in range(600)]
 
 
+def frames(folder):
+    pytest.importorskip("zstandard")
+    from tests.storage.test_seekable import seekable  # which is skipped as a whole without it
+
+    data = b"".join(map(framed, CONTENTS))
+    cuts = [data[i : i + 20_000] for i in range(0, len(data), 20_000)]
+    (folder / "f-1.zst").write_bytes(seekable(cuts))
+    (folder / "f-2.zst").write_bytes(seekable([framed(b"%d" % i) for i in range(3000)]))  # a table of two reads
+
+
 READERS = {
+    "frames": lambda at, **o: ps.read_tfrecord(f"{at}f-*.zst", **o),
     "tfrecord": lambda at, **o: ps.read_tfrecord(f"{at}*.tfrecord", **o),
     "tar": lambda at, **o: ps.read_tar(f"{at}t-*.tar", decode=True, **o),
     "text": lambda at, **o: ps.read_text(f"{at}x.txt", **o),
@@ -139,6 +151,7 @@ WRITERS = {
     **dict.fromkeys(("arrow", "coded arrow"), arrow),
     **dict.fromkeys(("mds", "packed mds", "litdata", "tokens"), shards),
     **dict.fromkeys(("zarr", "old zarr"), zarr_stores),
+    "frames": frames,
     "hdf5": hdf5,
     "saved": saved,
     "sql": sqlite,
@@ -372,6 +385,14 @@ def test_a_store_that_does_not_answer_is_given_up_in_time(files, options, server
         list(ds)
 
 
+def test_zstd_without_a_table_is_a_stream(folder, options):
+    zstandard = pytest.importorskip("zstandard")
+    (folder / "s.tfrecord.zst").write_bytes(zstandard.compress(b"".join(map(framed, CONTENTS))))
+    ds = ps.read_tfrecord(f"{URL}s.tfrecord.zst", compression="zstd", storage_options=options)
+    assert list(ds) == CONTENTS
+    assert "unknown length" in repr(ds)
+
+
 def test_the_rows_to_come_are_fetched_together(files, options, server):
     ds = ps.read_files(f"{URL}img/**/*.jpg", storage_options=options).batch(2)
     server.told(latency=0.05)
@@ -397,6 +418,10 @@ def test_signed_urls_and_plain_http(files, options, server):
     signed = ps.read_files(f"{base}/1.jpg?X-Amz-Signature=abc123secret", storage_options=given)
     assert list(signed) == [CONTENTS[1]]
     assert "abc123secret" not in repr(signed) + str(signed.explain())
+    urls = [f"{base}/{name}.jpg?X-Amz-Signature={name}abc123secret" for name in (1, 2)]
+    listed = ps.Dataset.list_files(urls, storage_options=given)
+    assert list(listed) == urls
+    assert "abc123secret" not in repr(listed) + str(listed.explain())
     assert list(ps.read_files([f"{base}/2.jpg", f"{base}/1.jpg"], storage_options=given)) == [CONTENTS[2], CONTENTS[1]]
     with pytest.raises(PlanError, match="no listing"):
         ps.read_files(f"{base}/*.jpg", storage_options=given)

@@ -19,6 +19,7 @@ from penstock.cli.files.named_files import NamedFiles, image_kinds, root_of
 from penstock.cli.files.stored import STORED, ColumnTypes, StoredSample, columns_of, same_stored, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
+from penstock.core.checks import without_file_scheme
 from penstock.core.errors import DataError, PlanError
 from penstock.core.frozen import frozen
 from penstock.storage.compression import SUFFIXES
@@ -68,6 +69,7 @@ def convert(  # noqa: PLR0913 - one a flag of the command
     that the format cannot hold, leaves no file. An interrupted conversion continues when it is requested again.
     With `rounding`, numbers that a TFRecord cannot hold exactly are rounded.
     """
+    patterns, to = list(map(without_file_scheme, patterns)), without_file_scheme(to)
     plan = _planned(patterns, os.path.expanduser(to), name, max_bytes, compression, rounding=rounding)
     if is_url(to):
         records, nbytes = _send(plan, to, terminal, workers, overwrite=overwrite)

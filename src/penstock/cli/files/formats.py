@@ -8,6 +8,7 @@ from typing import Any
 
 import penstock as ps
 from penstock.cli.loading import TargetError
+from penstock.core.checks import without_file_scheme
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.kernels.records import masked_crc32c
@@ -107,4 +108,5 @@ def group_files(patterns: Sequence[str], name: str | None = None) -> list[tuple[
 
 
 def _inside(pattern: str) -> str:
+    pattern = without_file_scheme(pattern)
     return os.path.join(pattern, "**", "*") if os.path.isdir(os.path.expanduser(pattern)) else pattern

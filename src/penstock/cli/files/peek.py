@@ -14,6 +14,7 @@ from penstock.cli.files.sheet import contact_sheet, save_png
 from penstock.cli.files.stored import unwrap_example
 from penstock.cli.files.words import kind_of_bytes, lines_of
 from penstock.cli.terminal import Terminal
+from penstock.core.checks import without_file_scheme
 from penstock.core.errors import DataError
 from penstock.elements.nested.structure import flatten
 
@@ -45,7 +46,7 @@ def peek(
             terminal.say(f"cannot be read: {error}", 0)
             return False
     if images:
-        place = sheet or "peek.png"
+        place = without_file_scheme(sheet or "peek.png")
         save_png(contact_sheet(images), place)
         terminal.show(f"{len(images)} image{'s' * (len(images) > 1)} on {place}", 0)
     elif sheet is not None:

@@ -15,6 +15,7 @@ from penstock.core.checks import check_flag, check_flag_or_none, check_list, che
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
 from penstock.ops import read
+from penstock.storage.remote.file import url_with_credentials
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -182,7 +183,8 @@ class ReadMethods(Handle[T_co]):
         """List the paths that match one or several glob patterns, sorted; `**` crosses folders.
 
         The files are listed now, not while iterating. No match raises a `FileNotFoundError`. (`tf.data` shuffles here;
-        add `.shuffle()`.) Objects of remote stores match patterns of URLs; `storage_options` are for their store.
+        add `.shuffle()`.) Objects of remote stores match patterns of URLs; `storage_options` are for their store. An
+        element is a URL that can be read: one that was given signed keeps its signature, and is as secret.
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -191,6 +193,6 @@ class ReadMethods(Handle[T_co]):
         >>> [path[-5:] for path in Dataset.list_files(f"{folder}/*.txt")]
         ['a.txt', 'b.txt']
         """
-        found = storage.paths.list_files(file_pattern, name="file_pattern", storage_options=storage_options)
-        paths = sources.arrays.slices([str.__str__(path) for path in found])
-        return reading(replace(paths, name=f"list_files({file_pattern!r})"))
+        found = storage.paths.find_files(file_pattern, "list_files", "file_pattern", storage_options)
+        paths = sources.arrays.slices(sorted(set(map(url_with_credentials, found))))
+        return reading(replace(paths, name=f"list_files({storage.paths.shown_patterns(file_pattern)!r})"))

@@ -17,6 +17,13 @@ from penstock.plan.types import INFINITE
 if TYPE_CHECKING:
     from penstock.dataset.iterator import Iterator
 
+_WRITERS = {
+    "tfrecord": "write_tfrecord", "tfrecords": "write_tfrecord", "tfrec": "write_tfrecord", "tar": "write_tar",
+    "parquet": "write_parquet", "pq": "write_parquet",
+}  # fmt: skip
+_UNWRITTEN = {
+    "arrow", "feather", "ipc", "npy", "npz", "jsonl", "ndjson", "json", "csv", "tsv", "h5", "hdf5", "zip", "tgz",
+}  # fmt: skip
 PARQUET_COMPRESSIONS = ("snappy", "zstd", "gzip", "lz4")
 
 
@@ -98,7 +105,7 @@ class Write(Iterate[T_co]):
 
         call = "write_tfrecord"
         self._check_ends(call)
-        path = check_path(call, "path", path)
+        path = _named_path(call, path)
         how = written_compression(call, compression, path)
         settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
         with self.iterator() as it:
@@ -138,7 +145,7 @@ class Write(Iterate[T_co]):
 
         call = "write_tar"
         self._check_ends(call)
-        path = check_path(call, "path", path)
+        path = _named_path(call, path)
         given = {} if encoders is None else check_mapping(call, "encoders", encoders)
         settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
         with self.iterator() as it:
@@ -178,7 +185,7 @@ class Write(Iterate[T_co]):
 
         call = "write_parquet"
         self._check_ends(call)
-        path = check_path(call, "path", path)
+        path = _named_path(call, path)
         if not is_one_of(compression, None, *PARQUET_COMPRESSIONS):
             raise ValueError(
                 f"{call}(compression={compression!r:.80}): expected {', '.join(PARQUET_COMPRESSIONS)} or None"
@@ -193,6 +200,30 @@ class Write(Iterate[T_co]):
     def _check_ends(self, call: str) -> None:
         if self._plan.length == INFINITE:
             raise PlanError(f"{call}(): this dataset never ends; take() a part of it")
+
+
+def _named_path(call: str, path: Any) -> str:
+    """Return the checked path of a writer; refuse a name of another format, or of a compression that is not made."""
+    from penstock.storage.compression import SUFFIXES  # with the writers, not with every import
+    from penstock.storage.remote.file import is_url, shown_url
+
+    path = check_path(call, "path", path)
+    shown = f"{call}(path={shown_url(path) if is_url(path) else path!r:.200})"
+    start, extension = os.path.splitext(path.partition("?")[0] if is_url(path) else path)
+    packed = SUFFIXES.get(extension[1:].lower())
+    if packed is not None and call != "write_tfrecord":
+        inside = "compression= compresses the columns" if call == "write_parquet" else "compress the members"
+        raise PlanError(
+            f"{shown}: a name in {extension} is for files compressed by {packed} as a whole, which {call} does not "
+            f"write; omit {extension}, and {inside} instead"
+        )
+    kind = (os.path.splitext(start)[1] if packed is not None else extension)[1:].lower()
+    writer = _WRITERS.get(kind)
+    if kind in _UNWRITTEN or writer not in (None, call):
+        wanted = next(each for each, known in _WRITERS.items() if known == call)
+        cure = "" if writer is None else f", or call {writer}"
+        raise PlanError(f"{shown}: a name in .{kind} is for files of another format; end it in .{wanted}{cure}")
+    return path
 
 
 def _shared(call: str, max_bytes: Any, overwrite: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from penstock.core.checks import check_local_path
 from penstock.core.errors import RankError
 from penstock.core.surroundings import RankPlace, jax_processes
 from penstock.dataset.ranks.launchers import place_here
@@ -137,7 +138,8 @@ def group_here(given: Any, rank: int | None, world: int | None, timeout: float) 
         return _place_in(given.rank, given.world, rank, world), given
     if isinstance(given, str | os.PathLike):
         place = RankPlace(rank, world, "rank=") if rank is not None and world is not None else place_here()
-        return place, RankGroup(FolderStore(given), place.rank, place.world, timeout)  # pyright: ignore[reportUnknownArgumentType]
+        folder = check_local_path("shard_by_rank", "group", given)
+        return place, RankGroup(FolderStore(folder), place.rank, place.world, timeout)
     if isinstance(given, ThreadStore):
         if rank is None or world is None:
             raise TypeError("shard_by_rank(group=): a store for threads needs rank= and world=")

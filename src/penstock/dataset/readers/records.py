@@ -16,6 +16,7 @@ from penstock.ops.read.stream import ReadStream
 from penstock.sources.tfrecord.files import tfrecord_files
 from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, find_files
+from penstock.storage.remote.file import are_remote
 
 
 @helpful
@@ -61,12 +62,15 @@ def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dat
     """Return the records of these files, in this order; `compression` is as `named_compression` returns it."""
     from penstock.sources.tfrecord.seekable import SeekableRecords
     from penstock.sources.tfrecord.stream import TfRecordStream, compression_of_tfrecord
-    from penstock.storage.seekable import frames_of
+    from penstock.storage.seekable import advise_tables, frames_of
 
     source = tfrecord_files(files, verify=verify)
     how = compressions_of(files, compression, compression_of_tfrecord)
-    if how and set(how) == {"zstd"} and all(map(frames_of, files)):
-        return reading(SeekableRecords(files, source.name, verify))
+    if how and set(how) == {"zstd"}:
+        if are_remote(files):
+            advise_tables(files)
+        if all(map(frames_of, files)):
+            return reading(SeekableRecords(files, source.name, verify))
     if any(how):
         return Dataset(ReadStream(TfRecordStream(files, how, source.name, verify)))
     return reading(source)

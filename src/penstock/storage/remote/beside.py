@@ -11,7 +11,7 @@ from penstock.core.digest import digest
 from penstock.storage.paths import INDEX_FOLDER
 from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
-from penstock.storage.remote.listing import answer_of
+from penstock.storage.remote.retrying import answer_of
 from penstock.storage.remote.stores import scheme_of, store_of, url_of
 
 _WRITTEN = {"s3", "gs", "az"}
@@ -46,6 +46,7 @@ def put_index(file: RemoteFile, name: str, path: str) -> None:
             tag = answer_of(
                 lambda: store_of(file.access).write(key, path, create=key not in folder.objects),
                 url_of(file.access, key),
+                file.access,
             )
             folder.objects[key] = ObjectInfo(key, os.path.getsize(path), tag)
     except Exception:  # noqa: BLE001 - of any library: the store may be read-only, and the local index is there
@@ -59,7 +60,7 @@ class _Folder:
         self.is_writable = not _is_anonymous(access)
         self.objects: dict[str, ObjectInfo] = {}
         with suppress(Exception):  # a store that does not list has none
-            listed = answer_of(lambda: list(store_of(access).list(prefix)), url_of(access, prefix))
+            listed = answer_of(lambda: list(store_of(access).list(prefix)), url_of(access, prefix), access)
             self.objects = {each.key: each for each in listed}
 
 

@@ -33,6 +33,7 @@ class Reason(Enum):
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     SERVER = "server"
+    METADATA = "metadata"
     SHORT = "short"
     OTHER = "other"
 
@@ -42,7 +43,7 @@ class Reason(Enum):
         return self in _PASSING
 
 
-_PASSING = {Reason.SLOW_DOWN, Reason.TIMEOUT, Reason.CONNECTION, Reason.SERVER, Reason.SHORT}
+_PASSING = {Reason.SLOW_DOWN, Reason.TIMEOUT, Reason.CONNECTION, Reason.SERVER, Reason.SHORT, Reason.METADATA}
 
 
 class StoreFailure(NamedTuple):
@@ -171,6 +172,7 @@ _CAUSES: tuple[tuple[str, str], ...] = (
     ("unreachable", "the host cannot be reached"),
 )
 _BAD_KEY = re.compile(r'Path "(.{1,300}?)"(?: contained|: Encountered)', re.DOTALL)
+_METADATA = re.compile(r"169\.254\.169\.254|/latest/(api/token|meta-data)|metadata\.google|/metadata/identity")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _INNER = re.compile(r"source: ([A-Z][A-Za-z]{2,40})(?: \{|\(|,\n)")  # a type of the library
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>|\((\w{1,64})\) when calling")
@@ -206,6 +208,8 @@ def classify(error: BaseException) -> StoreFailure:
         if option is not None:
             return StoreFailure(Reason.OPTION, option)
     phrase = next((kind for pattern, kind in _PHRASES if re.search(pattern, whole)), None)
+    if phrase in (Reason.CONNECTION, Reason.TIMEOUT) and any(_METADATA.search(str(each)) for each in chain):
+        return StoreFailure(Reason.METADATA, details)  # credentials are looked for there if none are given
     found = [
         next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None),
         phrase if phrase in _REFINED else None,
@@ -284,6 +288,13 @@ _OTHERS = {
     Reason.NO_KEYS: (
         errno.EACCES,
         "there are no credentials{told}; give storage_options= with keys, or anon=True for a public store",
+    ),
+    Reason.METADATA: (
+        errno.EACCES,
+        (
+            "there are no credentials{told}{tried}: none are given, and no cloud's metadata service answers; give "
+            "storage_options= with keys, or anon=True for a public store"
+        ),
     ),
     Reason.EXPIRED: (
         errno.EACCES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import os
-import random
 import threading
 from bisect import bisect_right, insort
 from collections import OrderedDict, deque
@@ -20,12 +20,11 @@ from penstock.storage.remote.disk import disk_cache_of
 from penstock.storage.remote.failures import Reason, StoreFailure, classify, failed
 from penstock.storage.remote.pace import RequestPace
 from penstock.storage.remote.ranges import ExtentKey, RangeRequest, Requests, key_of, plan_requests
-from penstock.storage.remote.stores import opened_store, store_of
+from penstock.storage.remote.retrying import Retry
+from penstock.storage.remote.stores import store_of
 
 ANNOUNCED = 128 << 20
 """The most bytes fetched ahead of being asked for."""
-RETRY_SECONDS = 300.0
-"""How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
 _ENTRY = 512  # bytes of what is known of an announced extent
 _WIDE = 1 << 18  # bytes of a piece from which on other extents may be cut out of it
 _MANY = 1 << 12  # extents announced together, as small ones are, from which on they are cut out of earlier pieces
@@ -33,7 +32,6 @@ _OVERLAPPING = 8  # earlier wide pieces that may reach further than the last one
 _FORGOTTEN = 120.0  # seconds after which announced bytes make room for others
 _LATE, _REMEMBERED = 5.0, 4096  # seconds for which extents read without an announcement are remembered, and how many
 _BEGIN = itemgetter(0)
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
 _AHEAD_SECONDS = 3.0  # for which a request is tried again while nobody waits: others need its thread
 
 
@@ -292,8 +290,7 @@ class Fetcher:
                 self.counts.cached_bytes += piece.nbytes
             self._finish(piece, content)
             return
-        budget = float(piece.file.access.options.get("retry_seconds", RETRY_SECONDS))
-        began, pause, has_asked_anew = monotonic(), _FIRST_PAUSE, False
+        retry = Retry(piece.file.access)
         while not piece.done.is_set():
             piece.tries += 1
             try:
@@ -305,24 +302,15 @@ class Fetcher:
                 if cache is not None:
                     cache.write(piece.file, piece.begin, content)
                 return
-            passed = monotonic() - began
-            anew = failure.kind is Reason.EXPIRED and not has_asked_anew
-            if anew:
-                has_asked_anew = True
-                opened_store.cache_clear()  # opened again, a store asks for credentials again
             with self._lock:  # whoever wants it from now on asks for it again
-                may_last = budget if piece.wanted else min(budget, _AHEAD_SECONDS)
-                if not anew and not (
-                    failure.kind.is_passing and passed < may_last and threading.main_thread().is_alive()
-                ):
-                    self._fail(piece, failure, passed)
+                pause = retry.pause_after(failure, math.inf if piece.wanted else _AHEAD_SECONDS)
+                if pause is None:
+                    self._fail(piece, failure, retry.seconds)
                     return
                 self.counts.retried += 1
                 if failure.kind is Reason.SLOW_DOWN:
                     self.pace.refused()
-            if not anew:
-                piece.done.wait(random.uniform(pause / 2, pause))  # noqa: S311 - not for secrets
-                pause = min(2 * pause, _LONGEST_PAUSE)
+            piece.done.wait(pause)
 
     def _requested(self, piece: RangeRequest) -> memoryview:
         began = monotonic()

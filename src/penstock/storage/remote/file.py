@@ -114,6 +114,15 @@ def are_remote(paths: Sequence[str]) -> bool:
     return len(paths) > 0 and isinstance(paths[0], RemoteFile)
 
 
+def url_with_credentials(path: str) -> str:
+    """Return the text of a path; of a remote file, the URL with the credentials that were part of it."""
+    from urllib.parse import quote  # as below
+
+    if not isinstance(path, RemoteFile) or shown_url(path.access.root) == path.access.root:
+        return str.__str__(path)
+    return f"{path.access.root}/{quote(path.key)}" if path.key else path.access.root
+
+
 def shown_url(url: str) -> str:
     """Return a URL without its credentials: those of a user, and those of a signed query.
 

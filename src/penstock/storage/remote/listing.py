@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from time import monotonic
 from typing import Any, TypeVar
 
-from penstock.core.errors import DataError, PlanError
-from penstock.storage.remote.failures import Reason, classify, failed
+from penstock.core.errors import PlanError
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile, shown_url
-from penstock.storage.remote.stores import opened_store, scheme_of, split_url, store_of, url_of
+from penstock.storage.remote.retrying import answer_of
+from penstock.storage.remote.stores import scheme_of, split_url, store_of, url_of
 
 T = TypeVar("T")
 _AT_ONCE = 32  # requests for the size of an object
@@ -52,7 +51,7 @@ def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
     if _MAGIC.search(key) and not (scheme_of(url) == "http" and "*" not in key):
         if "*" not in key:  # an existing name is taken literally
             with suppress(FileNotFoundError):
-                named = answer_of(lambda: store_of(access).head(key), url_of(access, key))
+                named = answer_of(lambda: store_of(access).head(key), url_of(access, key), access)
                 return [RemoteFile(url_of(access, key), access, named)]
         return _matches(url, access, key)
     if key.endswith("/") or (not key and scheme_of(url) != "http"):
@@ -61,7 +60,7 @@ def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
             raise _nothing(url, access, key)
         return found
     try:
-        found_one = answer_of(lambda: store_of(access).head(key), url_of(access, key))
+        found_one = answer_of(lambda: store_of(access).head(key), url_of(access, key), access)
     except FileNotFoundError as error:
         below = [] if scheme_of(url) == "http" else find_below(f"{url}/", options)
         if below:
@@ -122,7 +121,7 @@ def _listed(access: Access, prefix: str, url: str) -> list[ObjectInfo]:
             f"{shown_url(url)}: a web server has no listing of a folder or pattern; give the URLs of its files, as a "
             "list, or copy the folder to this machine"
         )
-    found = answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url))
+    found = answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url), access)
     return _without_folders(access, prefix, found)
 
 
@@ -143,7 +142,7 @@ def _without_folders(access: Access, prefix: str, found: Sequence[ObjectInfo]) -
 
     def missing(key: str) -> str | None:
         try:
-            answer_of(lambda: store_of(access).head(key), url_of(access, key))
+            answer_of(lambda: store_of(access).head(key), url_of(access, key), access)
         except FileNotFoundError:
             return key
         return None
@@ -165,23 +164,6 @@ def _nothing(url: str, access: Access, prefix: str, names: Sequence[str] = ()) -
     place = url_of(access, prefix)
     what = f", which has {len(names):,} other objects, such as {names[0]!r}" if names else ", where there is none"
     return FileNotFoundError(f"no object matches {shown_url(url)!r}: looked in {place}{what}")
-
-
-def answer_of(request: Callable[[], T], what: str, tries: int = 5) -> T:
-    """Return the result of a small request; try again after a passing failure, or with credentials asked for anew."""
-    number, began = 0, monotonic()
-    while True:
-        number += 1
-        try:
-            return request()
-        except (PlanError, DataError, ImportError, FileExistsError):
-            raise
-        except Exception as error:  # noqa: BLE001 - any library's
-            failure = classify(error)
-        if failure.kind is Reason.EXPIRED and number == 1:
-            opened_store.cache_clear()
-        elif number == tries or not failure.kind.is_passing:
-            raise failed(failure, what, number, monotonic() - began)
 
 
 def _side_by_side(make: Callable[[str], T], urls: Sequence[str]) -> list[T]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, SupportsFloat
 
+from penstock.core.checks import check_local_path
 from penstock.core.errors import PlanError
 
 _S3 = {"key": "access_key_id", "secret": "secret_access_key", "endpoint_url": "endpoint", "region_name": "region"}
@@ -56,7 +57,9 @@ def with_checked_own(given: Mapping[str, Any]) -> dict[str, Any]:
     if folder is not None:
         if not isinstance(folder, str | os.PathLike):
             raise PlanError("storage_options={'cache_dir': ...}: expected the path of a folder")
-        checked["cache_dir"] = os.path.abspath(os.path.expanduser(os.fspath(folder)))
+        checked["cache_dir"] = os.path.abspath(
+            os.path.expanduser(check_local_path("storage_options", "cache_dir", folder))
+        )
     return checked
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.storage.remote.disk import cache_root
 from penstock.storage.remote.file import Access, shown_url
-from penstock.storage.remote.listing import answer_of
+from penstock.storage.remote.retrying import answer_of
 from penstock.storage.remote.stores import ObjectInfo, ObjectStore, scheme_of, split_url, store_of, url_of
 from penstock.storage.shards import is_shard_of, shard_exists
 from penstock.storage.temporary import LockedFolder
@@ -70,7 +71,7 @@ def write_to_url(
             _refuse(_shards_there(url, access, key) if in_shards else [], access)
         try:
             for path, each, shown in zip(written, keys, urls, strict=True):
-                _send(store, each, path, shown, sent, create=not may_replace(each))
+                _send(access, each, path, shown, sent, create=not may_replace(each))
         except BaseException as error:
             if keys[-1] in sent.unconfirmed:
                 error.add_note(
@@ -95,14 +96,14 @@ def delete_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> No
 def _delete(keys: Sequence[str], access: Access) -> None:
     for each in keys:
         with suppress(FileNotFoundError):  # another writer has deleted it
-            answer_of(lambda each=each: store_of(access).delete(each), url_of(access, each))
+            answer_of(lambda each=each: store_of(access).delete(each), url_of(access, each), access)
 
 
 def refuse_existing(urls: Sequence[str], options: Mapping[str, Any] | None) -> None:
     """Raise a `FileExistsError` for the first of these URLs that has an object."""
     for url in urls:
         access, key = split_url(url, options)
-        if _exists(store_of(access), key, shown_url(url)):
+        if _exists(access, key, shown_url(url)):
             raise FileExistsError(f"{shown_url(url)} exists already; remove it, or pass overwrite=True")
 
 
@@ -111,7 +112,7 @@ def _shards_there(url: str, access: Access, key: str) -> list[str]:
     if scheme_of(url) == "http":
         return []
     folder, _, name = key.rpartition("/")
-    listed = answer_of(lambda: list(store_of(access).list(folder)), shown_url(url))
+    listed = answer_of(lambda: list(store_of(access).list(folder)), shown_url(url), access)
     beside = (each.key.rpartition("/") for each in listed)
     return sorted("".join(parts) for parts in beside if parts[0] == folder and is_shard_of(parts[2], name))
 
@@ -122,20 +123,23 @@ def _refuse(shards: Sequence[str], access: Access) -> None:
         raise FileExistsError(shard_exists(url_of(access, each)))
 
 
-def _send(store: ObjectStore, key: str, path: str, shown: str, sent: SentObjects, *, create: bool) -> None:
-    """Send a file and note its key and tag, also if the caller is interrupted: the request ends first.
+def _send(access: Access, key: str, path: str, shown: str, sent: SentObjects, *, create: bool) -> None:
+    """Send a file and note its key and tag, also if the caller is interrupted: the request under way ends first.
 
     If the answer was lost, the object is compared with the file.
     """
+    stopped = Event()
 
     def write() -> None:
         try:
-            sent.tags[key] = answer_of(lambda: store.write(key, path, create=create), shown)
+            sent.tags[key] = answer_of(
+                lambda: store_of(access).write(key, path, create=create), shown, access, stopped=stopped
+            )
             return
         except Exception as error:  # noqa: BLE001 - raised below, unless the object is there
             failure = error
         try:
-            found = answer_of(lambda: _tag_of_equal(store, key, path), shown)
+            found = answer_of(lambda: _tag_of_equal(store_of(access), key, path), shown, access, stopped=stopped)
         except FileNotFoundError:
             raise failure from None
         except Exception:  # noqa: BLE001 - of the second question
@@ -151,7 +155,12 @@ def _send(store: ObjectStore, key: str, path: str, shown: str, sent: SentObjects
             raise failure
 
     with ThreadPoolExecutor(1, "penstock-write") as thread:  # its end waits for the request
-        thread.submit(write).result()
+        request = thread.submit(write)
+        try:
+            request.result()
+        except BaseException:
+            stopped.set()
+            raise
 
 
 def _tag_of_equal(store: ObjectStore, key: str, path: str) -> ObjectInfo | None:
@@ -175,9 +184,9 @@ def _take_back(store: ObjectStore, tags: dict[str, str | None]) -> None:
                 store.delete(key)
 
 
-def _exists(store: ObjectStore, key: str, shown: str) -> bool:
+def _exists(access: Access, key: str, shown: str) -> bool:
     try:
-        answer_of(lambda: store.head(key), shown)
+        answer_of(lambda: store_of(access).head(key), shown, access)
     except FileNotFoundError:
         return False
     return True

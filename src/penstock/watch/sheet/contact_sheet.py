@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from penstock.core.checks import check_local_path
 from penstock.core.frozen import frozen
 from penstock.core.lengths import INFINITE
 from penstock.core.shown import displayable
@@ -44,7 +45,7 @@ class ContactSheet:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a page of HTML that needs no other file, for light and dark screens."""
-        name = os.fspath(path)
+        name = check_local_path("save", "path", path)
         if not name.lower().endswith((".html", ".htm")):
             raise ValueError(f"save(path={name!r}): a contact sheet is written as a page, name.html")
         with open(name, "w", encoding="utf-8", errors="backslashreplace") as file:
