@@ -41,9 +41,21 @@ def test_clear_errors_and_the_end_of_the_time_end_the_tries(failure, seconds):
 
 
 def test_forgotten_credentials_are_said_soon(soon, monkeypatch):
-    monkeypatch.setattr(retrying, "_METADATA_SECONDS", 0.0)
+    monkeypatch.setitem(retrying._UNKNOWN_SECONDS, Reason.METADATA, 0.0)
     with pytest.raises(PermissionError, match=r"no credentials.*storage_options="):
         answer_of(Mock(side_effect=OSError("http://169.254.169.254/ connect")), "s3://a/b", access(300))
+
+
+def test_a_server_that_has_never_answered_is_given_up_soon(soon, monkeypatch):
+    monkeypatch.setitem(retrying._UNKNOWN_SECONDS, Reason.CONNECTION, 0.0)
+    given = access(301)
+    refused = Mock(side_effect=ConnectionError("connection refused"))
+    with pytest.raises(ConnectionError, match="memory://a"):
+        answer_of(refused, "memory://a", given)
+    assert refused.call_count == 1
+    with pytest.raises(FileNotFoundError):
+        answer_of(Mock(side_effect=FileNotFoundError("no")), "memory://a", given)
+    assert answer_of(Mock(side_effect=[*FAILURES, "size"]), "memory://a", given) == "size"
 
 
 def test_nothing_is_tried_again_once_stopped():

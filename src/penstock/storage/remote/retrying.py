@@ -17,7 +17,11 @@ from penstock.storage.remote.stores import opened_store
 T = TypeVar("T")
 RETRY_SECONDS = 300.0
 """How long a request is tried again, unless `storage_options=` has `retry_seconds`."""
-_METADATA_SECONDS = 5.0  # for which credentials are asked for that were perhaps forgotten
+_UNKNOWN_SECONDS = {  # for which to try what may never have been there
+    Reason.METADATA: 5.0,  # credentials that were perhaps forgotten
+    Reason.CONNECTION: 15.0,  # a server that has not answered before: its name may be mistyped
+}
+_ANSWERED = set[str]()  # tokens of accesses whose server has answered
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0  # seconds between tries
 
 
@@ -59,18 +63,24 @@ def answer_of(
 ) -> T:
     """Return the result of a request other than of a range, such as for a size or a listing.
 
-    Failures are tried again as those of ranges are, unless `stopped` is set. The error of the last try has `what`,
+    Failures are tried again as those of ranges are, unless `stopped` is set, and for less time while no server has
+    answered. The error of the last try has `what`,
     the URL.
     """
     retry, number, wake = Retry(access), 0, stopped or threading.Event()
     while True:
         number += 1
         try:
-            return request()
+            answer = request()
+            _ANSWERED.add(access.token)
+            return answer
         except (PlanError, DataError, ImportError, FileExistsError):
             raise
         except Exception as error:  # noqa: BLE001 - any library's
             failure = classify(error)
-        pause = retry.pause_after(failure, _METADATA_SECONDS if failure.kind is Reason.METADATA else math.inf)
+        if failure.kind not in _UNKNOWN_SECONDS:
+            _ANSWERED.add(access.token)
+        known = failure.kind is Reason.CONNECTION and access.token in _ANSWERED
+        pause = retry.pause_after(failure, math.inf if known else _UNKNOWN_SECONDS.get(failure.kind, math.inf))
         if pause is None or wake.wait(pause):
             raise failed(failure, what, number, retry.seconds)
