@@ -74,9 +74,9 @@ class PackedRows:
         return replace(self, strips=strips, **{name: getattr(self, name)[:count] for name in names})
 
     def summed(self, nbytes: int) -> Iterator[tuple[list[NDArray[np.uint8]], NDArray[np.uint32]]]:
-        """Yield the strips of consecutive rows, of about so many bytes, with the checksum of each row, `uint32[j]`.
+        """Yield consecutive rows in parts of about `nbytes`: their strips, and the checksum of each row, `uint32[j]`.
 
-        Rows that are not even come at once.
+        Rows that are not even are one part.
         """
         if not self.is_even:
             data = _joined(self.strips)

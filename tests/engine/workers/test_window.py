@@ -187,6 +187,15 @@ def test_jobs_that_are_done_and_follow_are_taken_together(ordered):
     assert (len(window), window.tasks, window.items) == (0, 0, 0)
 
 
+def test_a_job_that_announces_a_mark_is_taken_out_alone():
+    for first_announces in (True, False):
+        window, jobs = filled_window(True, 2)
+        jobs[0].announces, jobs[1].announces = first_announces, not first_announces
+        for job in jobs:
+            window.finish(job, 0, MADE)
+        assert [window.pop(5), window.pop(5)] == [jobs[:1], jobs[1:]]
+
+
 def test_jobs_that_failed_have_several_tasks_or_do_not_follow_are_not_taken_along():
     failed, cut, apart = job_of(1), job_of(1, tasks=2), job_of(7)
     for job, result in ((failed, ValueError("no")), (cut, MADE), (apart, MADE)):

@@ -43,7 +43,7 @@ def test_clear_errors_and_the_end_of_the_time_end_the_tries(failure, seconds):
 def test_forgotten_credentials_are_said_soon(soon, monkeypatch):
     monkeypatch.setitem(retrying._UNKNOWN_SECONDS, Reason.METADATA, 0.0)
     with pytest.raises(PermissionError, match=r"no credentials.*storage_options="):
-        answer_of(Mock(side_effect=OSError("http://169.254.169.254/ connect")), "s3://a/b", access(300))
+        answer_of(Mock(side_effect=OSError("http://169.254.169.254/ connect")), "s3://a/b", access(302))
 
 
 def test_a_server_that_has_never_answered_is_given_up_soon(soon, monkeypatch):

@@ -17,6 +17,7 @@ from penstock.storage.remote.stores import store_of
 
 fsspec = pytest.importorskip("fsspec")
 OPTIONS = {"cache_bytes": 0}
+AT_ONCE = {**OPTIONS, "retry_seconds": 0}
 
 
 @pytest.fixture
@@ -188,9 +189,24 @@ def after_the_manifest(store, monkeypatch, error):
 def test_a_dataset_whose_last_answer_is_lost_is_saved(store, monkeypatch, overwrite):
     if overwrite:
         ps.Dataset.range(5).save("memory://written/d", storage_options=OPTIONS)
-    after_the_manifest(store, monkeypatch, PermissionError("no"))
-    ps.Dataset.range(9).save("memory://written/d", overwrite=overwrite, storage_options=OPTIONS)
+    after_the_manifest(store, monkeypatch, ConnectionError("lost"))
+    ps.Dataset.range(9).save("memory://written/d", overwrite=overwrite, storage_options=AT_ONCE)
     assert list(ps.Dataset.load("memory://written/d", storage_options=OPTIONS)) == list(range(9))
+
+
+def test_a_request_that_is_denied_takes_back_what_was_sent(store, monkeypatch):
+    put = type(store).put_file
+
+    def denied(self, path, key, **more):
+        if key.endswith("penstock.json"):
+            raise PermissionError("no")
+        put(self, path, key, **more)
+
+    monkeypatch.setattr(type(store), "put_file", denied)
+    with pytest.raises(PermissionError) as caught:
+        ps.Dataset.range(9).save("memory://written/d", storage_options=OPTIONS)
+    assert not hasattr(caught.value, "__notes__")
+    assert names(store) == []
 
 
 def test_an_interrupt_while_a_dataset_is_replaced_leaves_the_new_one(store, monkeypatch):
@@ -202,10 +218,10 @@ def test_an_interrupt_while_a_dataset_is_replaced_leaves_the_new_one(store, monk
 
 
 def test_a_dataset_of_which_the_store_does_not_say_whether_it_is_there_is_left(store, monkeypatch):
-    after_the_manifest(store, monkeypatch, PermissionError("no"))
-    monkeypatch.setattr(writing, "_tag_of_equal", Mock(side_effect=PermissionError("no")))
-    with pytest.raises(PermissionError) as caught:
-        ps.Dataset.range(9).save("memory://written/d", storage_options=OPTIONS)
+    after_the_manifest(store, monkeypatch, ConnectionError("lost"))
+    monkeypatch.setattr(writing, "_tag_of_equal", Mock(side_effect=ConnectionError("lost")))
+    with pytest.raises(ConnectionError) as caught:
+        ps.Dataset.range(9).save("memory://written/d", storage_options=AT_ONCE)
     assert "did not say whether it has memory://written/d/penstock.json" in caught.value.__notes__[-1]
     assert list(ps.Dataset.load("memory://written/d", storage_options=OPTIONS)) == list(range(9))
 

@@ -61,11 +61,11 @@ class Write(Iterate[T_co]):
             "overwrite": check_flag("save", "overwrite", overwrite),
             "fingerprint": plans.fingerprint.fingerprint(self._plan),
         }
-        if urls_of("save", folder, storage_options, "path") is None:
-            with self.iterator() as it:
+        is_local = urls_of("save", folder, storage_options, "path") is None
+        with self.iterator() as it:
+            if is_local:
                 sources.saved.writing.save(it, folder, **settings)
-        else:
-            with self.iterator() as it:
+            else:
                 sources.saved.remote.save_to_url(it, folder, storage_options, **settings)
 
     def write_tfrecord(

@@ -77,7 +77,8 @@ class Room:
         tuner, spare = self._tuner, 0 if self._turns > 1 else self._tuner.spare()
         self.low = tuner.depth() + self._stage.top
         self.high = self.low + spare
-        self.together = 0 if self.gathers or self.depth is not None or not self._stage.top else spare
+        alone = self.gathers or self.depth is not None or not self._stage.top or self._stage.live
+        self.together = 0 if alone else spare
         self.items = 1 if self._one_by_one else tuner.group_items(beside=self.gathers)
         self.parts = 1 if self.gathers else tuner.split_item(self._most_items)
         self._chosen_until = tuner.looks + min(tuner.looks // 4, CHOSEN_FOR)

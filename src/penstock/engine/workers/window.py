@@ -98,14 +98,15 @@ class Window:
         """Wait for the next job and take it out; raise a `ClosedError` if the window is closed meanwhile.
 
         If that job is whole, up to `most` others are taken out with it: those that are done and whole too, and whose
-        items follow. A job that announces a mark is left: its mark is passed on before its items.
+        items follow. A job that announces a mark is taken out alone: its mark is passed on before its items.
         """
         with self._lock:
             while not self._closed:
                 job = self._next_done()
                 if job is not None:
                     self._take(job)
-                    return [job, *self._behind(job, most)] if most and self._jobs and job.is_whole else [job]
+                    joins = most and self._jobs and job.is_whole and not job.announces
+                    return [job, *self._behind(job, most)] if joins else [job]
                 self._awaited = True
                 try:
                     self._changed.wait()

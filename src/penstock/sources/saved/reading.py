@@ -25,8 +25,8 @@ from penstock.sources.saved.sums import CheckedBlocks, Sums, read_sums
 
 
 @frozen(eq=False)
-class SavedSource:
-    """The elements of a saved dataset; arrays are read-only views of the files, which are mapped when first read."""
+class SavedElements:
+    """The elements of a saved dataset, as far as its folder and manifest describe them."""
 
     folder: str
     manifest: Manifest
@@ -41,6 +41,18 @@ class SavedSource:
 
     def spec(self) -> Spec | None:
         return self.manifest.spec()
+
+    def describe(self, row: int) -> str:
+        return f"element {row} of {self.folder}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the digest of the content when written."""
+        return ("saved", self.manifest.digest)
+
+
+@frozen(eq=False)
+class SavedSource(SavedElements):
+    """The elements of a local saved dataset; arrays are read-only views of the files, mapped when first read."""
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
         memory = out if out is not None and len(out) == len(self._leaves) else [None] * len(self._leaves)
@@ -61,17 +73,10 @@ class SavedSource:
             sound &= sound_rows(rows, lambda some, leaf=leaf: leaf.read(some, None))
         return sound
 
-    def describe(self, row: int) -> str:
-        return f"element {row} of {self.folder}"
-
     @property
     def paths(self) -> Sequence[str]:
         """The description of the dataset, which has the digest of the other files."""
         return [os.path.join(self.folder, NAME)]
-
-    def fingerprint(self) -> tuple[Any, ...]:
-        """Return the digest of the content when written."""
-        return ("saved", self.manifest.digest)
 
     @cached_property
     def _leaves(self) -> list[Reading]:

@@ -16,11 +16,11 @@ from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
-from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
 from penstock.sources.numpy.headers import array_header
 from penstock.sources.saved.manifest import NAME, Manifest, SavedLeaf, check_saved_size, parsed_manifest
 from penstock.sources.saved.reading import (
+    SavedElements,
     check_elements,
     decoded_texts,
     file_forms,
@@ -41,28 +41,15 @@ from penstock.storage.remote.writing import delete_objects, write_to_url
 
 
 @frozen(eq=False)
-class SavedObjects:
+class SavedObjects(SavedElements):
     """The elements of a saved dataset in a remote store, whose objects are in the order of the manifest's files.
 
     The offsets and shapes of texts and uneven arrays are read once, as a whole, and compared with their checksums.
     Values are read in ranges of the rows that are asked for, which checksums of larger blocks do not fit.
     """
 
-    folder: str
-    manifest: Manifest
     objects: Mapping[str, RemoteFile]
     """The objects by the names of their files, that of the checksums among them."""
-
-    @property
-    def name(self) -> str:
-        return f"load({self.folder!r})"
-
-    @property
-    def length(self) -> int:
-        return self.manifest.length
-
-    def spec(self) -> Spec | None:
-        return self.manifest.spec()
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
         rows = np.ascontiguousarray(rows, np.int64)
@@ -84,17 +71,10 @@ class SavedObjects:
         for leaf in self._leaves:
             leaf.reader.advise(rows)
 
-    def describe(self, row: int) -> str:
-        return f"element {row} of {self.folder}"
-
     @property
     def paths(self) -> Sequence[str]:
         """The objects that have the values."""
         return [self.objects[leaf.files[0]] for leaf in self.manifest.leaves]
-
-    def fingerprint(self) -> tuple[Any, ...]:
-        """Return the digest of the content when written."""
-        return ("saved", self.manifest.digest)
 
     @cached_property
     def _sums(self) -> dict[str, Sums]:
@@ -120,7 +100,6 @@ class SavedObjects:
             self._header(name, *form) for name, form in zip(leaf.files, file_forms(leaf, self.length), strict=True)
         ]
         places = [_whole(each, self._sums.get(name)) for name, each in zip(leaf.files[1:], found[1:], strict=True)]
-        base = f"{self.folder}/{leaf.file}"
         values, base = found[0], f"{self.folder}/{leaf.file}"
         if leaf.kind == "array":
             return ArrayRowsOfObject(values, values.row_bounds())

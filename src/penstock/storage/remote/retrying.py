@@ -80,7 +80,6 @@ def answer_of(
             failure = classify(error)
         if failure.kind not in _UNKNOWN_SECONDS:
             _ANSWERED.add(access.token)
-        known = failure.kind is Reason.CONNECTION and access.token in _ANSWERED
-        pause = retry.pause_after(failure, math.inf if known else _UNKNOWN_SECONDS.get(failure.kind, math.inf))
+        pause = retry.pause_after(failure, math.inf if access.token in _ANSWERED else _UNKNOWN_SECONDS[failure.kind])
         if pause is None or wake.wait(pause):
             raise failed(failure, what, number, retry.seconds)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
@@ -26,10 +26,10 @@ UNSENT = "penstock-unsent-"
 
 @dataclass
 class SentObjects:
-    """The tags of the objects that a store has confirmed, and the keys of those that it may have."""
+    """The tags of the objects that a store has confirmed, by their keys, and the key of one that it may have."""
 
-    tags: dict[str, str | None]
-    unconfirmed: list[str]
+    tags: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    unconfirmed: str | None = None
 
 
 def write_to_url(
@@ -61,7 +61,7 @@ def write_to_url(
     may_replace = (lambda each: in_shards or each == key) if overwrite else (lambda each: False)
     root = access.options.get("cache_dir") or cache_root()
     os.makedirs(root, exist_ok=True)
-    sent = SentObjects({}, [])
+    sent = SentObjects()
     with LockedFolder(root, UNSENT) as folder:
         written = write(os.path.join(folder, name))
         keys = [f"{prefix}/{os.path.basename(path)}" if prefix else os.path.basename(path) for path in written]
@@ -73,7 +73,7 @@ def write_to_url(
             for path, each, shown in zip(written, keys, urls, strict=True):
                 _send(access, each, path, shown, sent, create=not may_replace(each))
         except BaseException as error:
-            if keys[-1] in sent.unconfirmed:
+            if sent.unconfirmed == keys[-1]:
                 error.add_note(
                     f"The store did not say whether it has {urls[-1]}: what was sent is left, as it may be complete. "
                     "Read it, or write it again with overwrite=True"
@@ -136,6 +136,8 @@ def _send(access: Access, key: str, path: str, shown: str, sent: SentObjects, *,
                 lambda: store_of(access).write(key, path, create=create), shown, access, stopped=stopped
             )
             return
+        except PermissionError:  # a clear answer
+            raise
         except Exception as error:  # noqa: BLE001 - raised below, unless the object is there
             failure = error
         try:
@@ -143,7 +145,7 @@ def _send(access: Access, key: str, path: str, shown: str, sent: SentObjects, *,
         except FileNotFoundError:
             raise failure from None
         except Exception:  # noqa: BLE001 - of the second question
-            sent.unconfirmed.append(key)
+            sent.unconfirmed = key
             raise failure from None
         if found is not None:
             sent.tags[key] = found.tag
