@@ -44,7 +44,8 @@ def test_text_is_read_as_str(tmp_path):
 def test_a_store_of_one_array_gives_rows_and_stores_are_joined(tmp_path):
     for i in range(2):
         zarr.save_array(tmp_path / f"{i}.zarr", np.arange(10) + 10 * i)
-    assert list(read_zarr(tmp_path / "*.zarr", columns="")) == list(range(20))
+    for columns in (None, ""):
+        assert list(read_zarr(tmp_path / "*.zarr", columns=columns)) == list(range(20))
 
 
 def test_paths_without_a_store_are_refused_by_name(tmp_path, path):

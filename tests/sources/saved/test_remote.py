@@ -134,6 +134,13 @@ def test_the_command_reads_it(store, tmp_path, capsys, monkeypatch):
     assert "no such object" in capsys.readouterr().err
 
 
+def test_a_pattern_of_several_folders_is_refused(store):
+    for name in "ab":
+        D.range(3).save(f"memory://saved/{name}", storage_options=OPTIONS)
+    with pytest.raises(PlanError, match="matches 2 folders, and one is loaded at a time"):
+        D.load("memory://saved/*", storage_options=OPTIONS)
+
+
 def test_impossible_urls_are_said(store):
     for url, text in (("s3://", "expected a bucket"), ("http://h/a?sig=secret", "a URL with a query is one object")):
         with pytest.raises(PlanError, match=text) as caught:

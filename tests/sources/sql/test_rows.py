@@ -230,6 +230,14 @@ def test_wrong_arguments_are_refused_at_once(path):
         read_sql(lambda: Unknown(sqlite3.connect(path)), "dense", key="id")
 
 
+def test_errors_of_the_database_say_of_which_file(path, tmp_path):
+    (tmp_path / "text.db").write_bytes(b"no database " * 99)
+    for file, table in ((path, "nothing"), (tmp_path / "text.db", "dense")):
+        with pytest.raises(sqlite3.DatabaseError) as caught:
+            read_sql(file, table, key="id")
+        assert f"read_sql('{table}'): the database {file} cannot answer" in caught.value.__notes__[-1]
+
+
 def test_an_empty_table_is_an_empty_dataset(path):
     ds = read_sql(path, "SELECT * FROM dense WHERE id < 0", key="id")
     assert (len(ds), list(ds.batch(3))) == (0, [])

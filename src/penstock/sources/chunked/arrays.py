@@ -212,7 +212,12 @@ def _chunked_files(
 def _chosen(
     call: str, path: str, arrays: Mapping[str, DescribedArray], columns: str | Sequence[str] | None
 ) -> tuple[list[str], Structure]:
-    """Return the names of the arrays, in the order of an element's leaves, and its structure: groups are dicts."""
+    """Return the names of the arrays, in the order of an element's leaves, and its structure: groups are dicts.
+
+    An array without a name is the whole store, and its rows are the elements.
+    """
+    if columns is None and list(arrays) == [""]:
+        columns = ""
     for name in (
         [columns] if isinstance(columns, str) else () if columns is None else check_names(call, "columns", columns)
     ):

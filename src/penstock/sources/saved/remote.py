@@ -245,10 +245,12 @@ def _manifest(url: str, options: Mapping[str, Any] | None) -> Manifest:
     split_url(url, options)  # to refuse an impossible one
     folder = shown_url(url).rstrip("/")
     try:
-        (file,) = find_objects([_below(url, NAME)], options)
+        file, *others = find_objects([_below(url, NAME)], options)
     except FileNotFoundError as error:
         error.add_note(f"load({folder!r}): expected a folder that ds.save(url) wrote, with its {NAME}")
         raise
+    if others:
+        raise PlanError(f"load({folder!r}): matches {1 + len(others)} folders, and one is loaded at a time")
     return parsed_manifest(folder, read_extent(file, 0, file_size(file)))
 
 

@@ -241,7 +241,15 @@ def sql_rows(
         text, label = f"({query}) AS penstock_rows", f"{query[:40]!r}"
     else:
         text, label = ".".join(map(dialect.identifier, query.split("."))), repr(query)
-    every = _columns(connections, text)
+    try:
+        every = _columns(connections, text)
+    except Exception as error:
+        place = f" {connect.path}" if isinstance(connect, Sqlite | RemoteSqlite) else ""
+        error.add_note(
+            f"read_sql({label}): the database{place} cannot answer; check the name of the table or the query"
+            + (", and that the file is a complete SQLite database" if place else "")
+        )
+        raise
     for name in [key, *(columns or ())]:
         if name not in every:
             raise PlanError(f"read_sql({label}): there is no column {name!r}; it has {', '.join(map(repr, every))}")
