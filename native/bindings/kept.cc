@@ -254,9 +254,7 @@ class Owning {
     if (!is_container(it)) {
       if (!std::binary_search(kept_.begin(), kept_.end(), it)) return nb::borrow(it);
       if (is_plain_array(it)) return copied_array(it);
-      PyObject* const made = PyObject_CallOneArg(change_of(it).ptr(), it);
-      if (made == nullptr) nb::raise_python_error();
-      return nb::steal(made);
+      return change_of(it)(nb::handle(it));
     }
     const Depth depth;
     if (PyDict_CheckExact(it)) return copied_dict(it);

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from operator import mod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +19,15 @@ from penstock.elements.ragged import Ragged, make_ragged
 from penstock.elements.sparse import Sparse
 from penstock.feed import images
 from penstock.feed.arrangement import Arrangement
+from penstock.feed.byte_splits import ByteSplits
 from penstock.feed.clock import ArrivalClock
 from penstock.feed.feed import Allocating, Convert, FrameworkFeed, Here
-from penstock.feed.parcel import Cargo, Parcel, cargo_of, each_converted, parcel_of
+from penstock.feed.parcel import Parcel, each_converted, parcel_of
+from penstock.feed.pinned import pinned_ring
 from penstock.feed.protocol import Finish, Placement
 
+_CUDA = {"cuda", "gpu"}
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
-MANY = 4  # arrays of a batch, from which one transfer and a compiled split take less time than a transfer for each
-_MOST_LAYOUTS = 16  # compiled splits that are kept
-
-ByteLayout: TypeAlias = tuple[tuple[int, tuple[int, ...], str], ...]
-"""Where each array of a batch begins, its shape, and its dtype."""
 
 
 class JaxFeed(FrameworkFeed):
@@ -88,8 +85,9 @@ def jax_array_of(jax: Any) -> Convert:
 class Sharded:
     """The placement by a sharding: arrays are divided over its devices, those of all processes together.
 
-    A batch of many arrays for one device that is not the CPU travels as one array of bytes, which a compiled function
-    splits there, once its layout is known to recur. Memory of the host is free again when JAX is done with it.
+    For CUDA devices, tasks write batches into pinned memory, and JAX copies out of it. A batch of many arrays for one
+    device that is not the CPU travels as one array of bytes, which a compiled function splits there, once its layout is
+    known to recur. Memory of the host is free again when JAX is done with it.
     """
 
     gathers = 1
@@ -100,10 +98,12 @@ class Sharded:
         self._finish = finish
         self._whole = _whole(jax, sharding)  # for arrays that have no rows
         self._across = not sharding.is_fully_addressable
-        device = next(iter(sharding.device_set))
-        self._splits = ByteSplits(jax, sharding) if len(sharding.device_set) == 1 and device.platform != "cpu" else None
+        device = next(iter(sharding.addressable_devices))
+        ring = pinned_ring(device.local_hardware_id) if device.platform in _CUDA else None
+        self.allocate = None if ring is None else ring.allocate
+        splits = len(sharding.device_set) == 1 and device.platform != "cpu"
+        self._splits = ByteSplits(jax, sharding, self.allocate) if splits else None
         self._decoder: Any = None  # of images, once there are any
-        self.allocate = None
         self.clock = ArrivalClock(f"{device.platform}:{device.id}" if len(sharding.device_set) == 1 else "the devices")
 
     def place(self, batches: list[Any]) -> Any:
@@ -151,7 +151,7 @@ class Sharded:
 
     def _opened(self) -> images.ImageDecoder:
         device = next(iter(self._sharding.device_set))
-        if device.platform not in {"cuda", "gpu"} or len(self._sharding.device_set) > 1:
+        if device.platform not in _CUDA or len(self._sharding.device_set) > 1:
             raise images.not_on(str(self._sharding))
         return images.ImageDecoder(device.local_hardware_id, "to_jax()")
 
@@ -164,54 +164,6 @@ class Sharded:
         if isinstance(leaf, Ragged):
             return _ragged_again(None, arrays)
         return _bcoo(leaf, arrays) if isinstance(leaf, Sparse) else arrays[0]
-
-
-class ByteSplits:
-    """Moves many arrays to one device as one array of bytes, and splits it there by a compiled function."""
-
-    def __init__(self, jax: Any, sharding: Any) -> None:
-        self._jax = jax
-        self._sharding = sharding
-        self._last: ByteLayout | None = None
-        self._compiled: OrderedDict[ByteLayout, Callable[[Any], list[Any]]] = OrderedDict()
-
-    def placed(self, arrays: Sequence[NDArray[Any]]) -> list[Any] | None:
-        """Return the arrays on the device; `None` if they are few, or differ from those of the batch before."""
-        if len(arrays) < MANY or any(array.dtype.kind == "c" for array in arrays):
-            return None
-        layout = tuple((array.nbytes, array.shape, array.dtype.name) for array in arrays)
-        recurs, self._last = layout == self._last, layout
-        if not recurs and layout not in self._compiled:
-            return None
-        cargo = cargo_of(arrays, lambda nbytes: np.empty(nbytes, np.uint8))
-        return self._split(cargo, arrays)(self._jax.device_put(cargo.memory, self._sharding))
-
-    def _split(self, cargo: Cargo, arrays: Sequence[NDArray[Any]]) -> Callable[[Any], list[Any]]:
-        pairs = zip(cargo.begins, arrays, strict=True)
-        layout = tuple((begin, array.shape, array.dtype.name) for begin, array in pairs)
-        found = self._compiled.pop(layout, None)
-        if found is None:
-            found = self._jax.jit(partial(split_bytes, self._jax, layout))
-            while len(self._compiled) >= _MOST_LAYOUTS:
-                self._compiled.popitem(last=False)
-        self._compiled[layout] = found
-        return found
-
-
-def split_bytes(jax: Any, layout: ByteLayout, memory: Any) -> list[Any]:
-    """Return the arrays that lie in an array of bytes; `layout` says where."""
-    made: list[Any] = []
-    for begin, shape, name in layout:
-        dtype = np.dtype(bool) if name == "bool" else jax.numpy.dtype(name)
-        count = int(np.prod(shape, dtype=np.int64))
-        taken = jax.lax.slice(memory, (begin,), (begin + count * dtype.itemsize,))
-        if name == "bool":
-            made.append(taken.reshape(shape).astype(bool))
-        elif dtype.itemsize == 1:
-            made.append(jax.lax.bitcast_convert_type(taken.reshape(shape), dtype))
-        else:
-            made.append(jax.lax.bitcast_convert_type(taken.reshape(*shape, dtype.itemsize), dtype))
-    return made
 
 
 class JaxHome:
