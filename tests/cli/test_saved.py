@@ -39,11 +39,10 @@ def test_list_and_info(folder, capsys):
 def test_verify_names_the_elements_of_damaged_blocks(folder, capsys):
     assert main(["cache", "verify", folder]) == 0
     assert "300 rows, all sound" in capsys.readouterr().out
-    damage(folder, "leaf-0.npy", 550_000)  # the last of three blocks
+    damage(folder, "leaf-0.npy", 550_000)  # in one of many blocks
     assert main(["cache", "verify", folder]) == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert "300 rows, 38 damaged (262, 263," in out
-    assert "...); copy the whole folder again, or save it again" in out
+    assert "300 rows, 5 damaged (274, 275, 276, 277, 278); copy the whole folder again, or save it again" in out
     damage(folder, "leaf-1.values.npy", 1000)  # in the block of its header
     assert main(["cache", "verify", folder]) == 1
     assert "leaf-1.values.npy is damaged: its bytes from 0 on" in " ".join(capsys.readouterr().err.split())

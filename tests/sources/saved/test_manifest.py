@@ -53,7 +53,7 @@ def test_folders_that_are_no_saved_datasets_are_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"version": 3}, "version 3 of the format, and this Penstock reads 1 and 2"),
+        ({"version": 4}, "version 4 of the format, and this Penstock reads 1, 2, 3"),
         ({"format": "other"}, "does not describe a dataset"),
         ({"leaves": []}, "another form: 0 leaves"),
         ({"length": "many"}, "another form"),
@@ -66,6 +66,8 @@ def test_folders_that_are_no_saved_datasets_are_refused(folder, tmp_path):
             (change, "another form")
             for change in [
                 {"length": -1},
+                {"block": 0},
+                {"block": "8192"},
                 {"length": 1 << 62},
                 {"length": 10**30},
                 {"length": 3.0},

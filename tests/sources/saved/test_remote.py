@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from penstock.cli.main import main
 from penstock.core.errors import DataError, PlanError
 from penstock.sources.saved.manifest import NAME
 from penstock.testing.laws import same, verify_resume
+from tests.sources.damage import sealed
 
 fsspec = pytest.importorskip("fsspec")
 D = ps.Dataset
@@ -90,9 +93,9 @@ def test_nothing_is_left_if_sending_fails(store, monkeypatch):
     assert list(D.load(URL, storage_options=OPTIONS)) == ["one"]
 
 
-def changed(store, end, change):
+def changed(store, end, change, has=""):
     """Replace the content of the first object with this end of its name."""
-    path = next(each for each in sorted(store.find("/saved")) if each.endswith(end))
+    path = next(each for each in sorted(store.find("/saved")) if each.endswith(end) and has in each)
     store.pipe_file(path, change(store.cat_file(path)))
     return path
 
@@ -101,11 +104,62 @@ def damaged(content):
     return content[:-1] + bytes([content[-1] ^ 1])
 
 
+def flipped_at(place):
+    return lambda content: content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
 def test_damaged_places_are_an_error(store):
     saved(ELEMENTS)
     changed(store, ".offsets.npy", damaged)
     with pytest.raises(DataError, match=r"offsets\.npy is damaged: its bytes from 0 on"):
         D.load(URL, storage_options=OPTIONS)[0]
+
+
+@pytest.mark.parametrize("leaf", range(4))
+def test_a_flipped_byte_is_an_error_of_the_elements_in_its_block(store, leaf):
+    saved([{"a": np.full(500, i), "b": bytes([i] * 4000), "t": chr(65 + i % 26) * 4000, "u": np.arange(500 + i % 3)}
+           for i in range(40)])  # fmt: skip
+    name = f"leaf-{leaf}-"
+    path = changed(store, (".npy", ".values.npy")[leaf > 0], flipped_at(81_000), has=name)
+    ds = D.load(URL, storage_options=OPTIONS)
+    for read in (ds, ds.shuffle(seed=1)):
+        with pytest.raises(DataError, match=rf"{name}.*npy is damaged: its bytes from 73,728 on do not have their"):
+            list(read)
+    sound = []
+    for i in range(40):
+        with suppress(DataError):
+            sound.append((i, ds[i])[0])
+    assert 35 <= len(sound) <= 38
+    assert list(np.flatnonzero(~ds._plan.source.verify(np.arange(40)))) == sorted({*range(40)}.difference(sound))
+    assert store.exists(path)
+
+
+def test_blocks_of_earlier_versions_are_compared_too(store, tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.sources.saved.sums.CHECKSUM_BLOCK", 1 << 18)
+    D.from_source(ELEMENTS).save(tmp_path / "a")
+    told = json.loads((tmp_path / "a" / NAME).read_text())
+    del told["block"]
+    (tmp_path / "a" / NAME).write_text(json.dumps(told | {"version": 2}))
+    sealed(tmp_path / "a")
+    store.put(f"{tmp_path}/a/", "/saved/a/", recursive=True)
+    for folder in (tmp_path / "a", URL):
+        ds = D.load(folder, **({"storage_options": OPTIONS} if folder == URL else {}))
+        assert all(map(same, ds, ELEMENTS))
+    changed(store, "leaf-0.values.npy", damaged)
+    with pytest.raises(DataError, match=r"leaf-0\.values\.npy is damaged: its bytes from 524,288 on"):
+        list(D.load(URL, storage_options=OPTIONS))
+
+
+@pytest.mark.parametrize("order", ["in order", "shuffled"])
+def test_small_rows_share_requests(store, order):
+    saved([bytes([i % 251] * 100) for i in range(20_000)])
+    ds = D.load(URL, storage_options=OPTIONS)
+    ds = ds.batch(64) if order == "in order" else ds.shuffle(seed=0).batch(64)
+    with ds.iterator() as it:
+        assert sum(map(len, it)) == 20_000
+        fetched = it.stats().fetched
+    assert fetched.requests <= 40
+    assert fetched.bytes < 3 * 2_000_000
 
 
 def test_what_is_not_there_is_named(store):

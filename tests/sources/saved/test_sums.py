@@ -7,7 +7,7 @@ import pytest
 
 from penstock.core.errors import DataError
 from penstock.sources.saved.manifest import CHECKSUM_BLOCK
-from penstock.sources.saved.sums import CheckedBlocks, write_sums
+from penstock.sources.saved.sums import CheckedBlocks, Sums, write_sums
 
 
 @pytest.mark.parametrize("size", [1, CHECKSUM_BLOCK - 1, CHECKSUM_BLOCK, CHECKSUM_BLOCK + 1, 3 * CHECKSUM_BLOCK])
@@ -15,8 +15,8 @@ def test_a_flipped_bit_is_found_in_its_block_only(tmp_path, size):
     content = np.random.default_rng(0).integers(0, 256, size, np.uint8)
     content.tofile(tmp_path / "a")
     write_sums(str(tmp_path), ["a"])
-    sums = np.fromfile(tmp_path / "penstock.crc32c", "<u4")
-    assert len(sums) == -(-size // CHECKSUM_BLOCK)
+    sums = Sums(np.fromfile(tmp_path / "penstock.crc32c", "<u4"), CHECKSUM_BLOCK)
+    assert len(sums.values) == -(-size // CHECKSUM_BLOCK)
     CheckedBlocks("a", content, sums).check(np.zeros(1, np.int64), np.full(1, size))
     content[-1] ^= 1
     blocks = CheckedBlocks("a", content, sums)

@@ -33,6 +33,15 @@ def test_announced_extents_are_fetched_once(file, server):
     assert fetcher._bytes == 0
 
 
+def test_an_extent_that_several_rows_share_is_kept_until_each_has_read_it(file, server):
+    fetcher, shared = Fetcher(), (file, 0, 100)
+    fetcher.announce([shared] * 3)
+    fetcher.read([shared, shared])
+    assert fetcher.ahead_bytes == 100
+    fetcher.read([shared])
+    assert (server.stats.gets, fetcher.ahead_bytes) == (1, 0)
+
+
 def test_an_announcement_that_comes_after_the_read_is_ignored_once(file, server):
     fetcher, extents = Fetcher(), [(file, 0, 100)]
     fetcher.read(extents)

@@ -20,13 +20,14 @@ from penstock.kernels.records import crc32c
 
 NAME = "penstock.json"
 FORMAT = "penstock dataset"
-_VERSION = 2
-VERSIONS = (1, 2)
-"""The supported versions: the first has no checksums."""
+_VERSION = 3
+VERSIONS = (1, 2, 3)
+"""The supported versions: the first has no checksums, the second those of blocks of 256 KiB."""
 SUMS = "penstock.crc32c"
 """The usual name of the file of checksums."""
-CHECKSUM_BLOCK = 1 << 18
-"""Bytes of a file that share one checksum."""
+CHECKSUM_BLOCK = 1 << 13
+"""Bytes of a file that share one checksum: few, because rows of a remote file are read by whole blocks."""
+_BLOCK_OF_VERSION_2 = 1 << 18
 _MOST = 1 << 62
 TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
 
@@ -64,7 +65,8 @@ class Manifest:
     """A saved dataset: the number of its elements, their nesting (`None` if unknown) and leaves, and its origin.
 
     `digest` identifies the content, `fingerprint` the pipeline that made it. The file `sums` has the CRC-32C of each
-    block of each file, in the order of the leaves, and `crc32c` is the checksum of these; `None` without checksums.
+    `block` bytes of each file, in the order of the leaves, and `crc32c` is the checksum of these; `None` without
+    checksums.
     """
 
     length: int
@@ -75,6 +77,7 @@ class Manifest:
     fingerprint: str
     crc32c: int | None = None
     sums: str = SUMS
+    block: int = CHECKSUM_BLOCK
 
     @property
     def files(self) -> list[str]:
@@ -128,7 +131,7 @@ def parsed_manifest(folder: str, content: bytes) -> Manifest:
     if told.get("version") not in VERSIONS:
         raise DataError(
             f"load({folder!r}): it has version {told.get('version')!r} of the format, and this Penstock reads "
-            f"{' and '.join(map(str, VERSIONS))}; load it with the release that saved it"
+            f"{', '.join(map(str, VERSIONS))}; load it with the release that saved it"
         )
     if told["version"] > 1 and told.get("checksum") != _checksum(told):
         raise DataError(f"load({folder!r}): its {NAME} is damaged: its checksum does not match")
@@ -153,11 +156,15 @@ def _from_json(told: dict[str, Any]) -> Manifest:
     length = operator.index(told["length"])
     crc = operator.index(told["crc32c"]) if told["version"] > 1 else None
     sums = str(told.get("sums", SUMS))
-    made = Manifest(length, told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]), crc, sums)
+    block = operator.index(told["block"]) if told["version"] > 2 else _BLOCK_OF_VERSION_2
+    digest, fingerprint = str(told["digest"]), str(told["fingerprint"])
+    made = Manifest(length, told["nesting"], leaves, sizes, digest, fingerprint, crc, sums, block)
     if not 0 <= length < _MOST:
         raise ValueError("length")
     if made.structure.num_leaves != len(leaves):
         raise ValueError(f"{len(leaves)} leaves")
+    if not 0 < block < _MOST:
+        raise ValueError("block")
     if os.path.basename(sums) != sums:
         raise ValueError(f"checksums in {sums!r}")
     for leaf in leaves:

@@ -49,6 +49,20 @@ class SavedElements:
         """Return the digest of the content when written."""
         return ("saved", self.manifest.digest)
 
+    def verify(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which elements are as they were written, as far as checksums tell, `bool[k]`.
+
+        Damage that concerns all elements raises the `DataError`.
+        """
+        sound = np.ones(len(rows), np.bool_)
+        for leaf in self._leaves:
+            sound &= sound_rows(rows, lambda some, leaf=leaf: leaf.read(some, None))
+        return sound
+
+    @cached_property
+    def _leaves(self) -> Sequence[Reading]:
+        raise NotImplementedError
+
 
 @frozen(eq=False)
 class SavedSource(SavedElements):
@@ -63,23 +77,13 @@ class SavedSource(SavedElements):
                 mapped.check_unchanged()
         return Columns(self.manifest.structure, columns, len(rows))
 
-    def verify(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which elements are as they were written, as far as checksums tell, `bool[k]`.
-
-        Damage that concerns all elements raises the `DataError`.
-        """
-        sound = np.ones(len(rows), np.bool_)
-        for leaf in self._leaves:
-            sound &= sound_rows(rows, lambda some, leaf=leaf: leaf.read(some, None))
-        return sound
-
     @property
     def paths(self) -> Sequence[str]:
         """The description of the dataset, which has the digest of the other files."""
         return [os.path.join(self.folder, NAME)]
 
     @cached_property
-    def _leaves(self) -> list[Reading]:
+    def _leaves(self) -> Sequence[Reading]:
         sums = read_sums(self.folder, self.manifest)
         return [_reading(self.folder, leaf, self.length, self._files, sums) for leaf in self.manifest.leaves]
 

@@ -16,7 +16,6 @@ from penstock.core.cached import cached_property
 from penstock.core.errors import DataError, PlanError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
-from penstock.kernels.records import RecordReader
 from penstock.sources.numpy.headers import array_header
 from penstock.sources.saved.manifest import NAME, Manifest, SavedLeaf, check_saved_size, parsed_manifest
 from penstock.sources.saved.reading import (
@@ -27,15 +26,14 @@ from penstock.sources.saved.reading import (
     have_size,
     lie_within,
     shape_fits,
-    sound_rows,
 )
 from penstock.sources.saved.sums import CheckedBlocks, Sums, parsed_sums
 from penstock.sources.saved.writing import write_files
-from penstock.storage.local import file_size, read_extent
-from penstock.storage.records import open_records
+from penstock.storage.local import Extent, file_size, read_extent
+from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.file import RemoteFile, shown_url
 from penstock.storage.remote.listing import find_objects
-from penstock.storage.remote.opened import RemoteReader, open_parts
+from penstock.storage.remote.opened import open_parts
 from penstock.storage.remote.stores import scheme_of, split_url
 from penstock.storage.remote.writing import delete_objects, write_to_url
 
@@ -44,8 +42,8 @@ from penstock.storage.remote.writing import delete_objects, write_to_url
 class SavedObjects(SavedElements):
     """The elements of a saved dataset in a remote store, whose objects are in the order of the manifest's files.
 
-    The offsets and shapes of texts and uneven arrays are read once, as a whole, and compared with their checksums.
-    Values are read in ranges of the rows that are asked for, which checksums of larger blocks do not fit.
+    The offsets and shapes of texts and uneven arrays are read once, as a whole. Values are read in ranges of the rows
+    that are asked for, as far as the blocks reach that have a checksum. All are compared with their checksums.
     """
 
     objects: Mapping[str, RemoteFile]
@@ -57,19 +55,11 @@ class SavedObjects(SavedElements):
         columns = [leaf.read(rows, into) for leaf, into in zip(self._leaves, memory, strict=True)]
         return Columns(self.manifest.structure, columns, len(rows))
 
-    def verify(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which elements are as they were written, `bool[k]`, by reading whole blocks, which have checksums."""
-        rows = np.ascontiguousarray(rows, np.int64)
-        sound = np.ones(len(rows), np.bool_)
-        for leaf, blocks in zip(self._leaves, self._blocks, strict=True):
-            sound &= sound_rows(rows, lambda some, leaf=leaf, blocks=blocks: leaf.verify(some, blocks))
-        return sound
-
     def advise(self, rows: Rows) -> None:
         """Begin to fetch the values of some rows."""
         rows = np.ascontiguousarray(rows, np.int64)
         for leaf in self._leaves:
-            leaf.reader.advise(rows)
+            fetcher().announce(leaf.extents(rows))
 
     @property
     def paths(self) -> Sequence[str]:
@@ -85,14 +75,8 @@ class SavedObjects(SavedElements):
         return parsed_sums(file, read_extent(file, 0, file.size), self.manifest)
 
     @cached_property
-    def _leaves(self) -> list[ObjectRows]:
+    def _leaves(self) -> Sequence[ObjectRows]:
         return [self._opened(leaf) for leaf in self.manifest.leaves]
-
-    @cached_property
-    def _blocks(self) -> list[CheckedBlocks]:
-        """The blocks of the file of values of each leaf."""
-        files = [leaf.files[0] for leaf in self.manifest.leaves]
-        return [CheckedBlocks(self.objects[name], _Fetched(self.objects[name]), self._sums.get(name)) for name in files]
 
     def _opened(self, leaf: SavedLeaf) -> ObjectRows:
         """Return the values of a leaf; raise a `DataError` if a file holds another array."""
@@ -100,12 +84,12 @@ class SavedObjects(SavedElements):
             self._header(name, *form) for name, form in zip(leaf.files, file_forms(leaf, self.length), strict=True)
         ]
         places = [_whole(each, self._sums.get(name)) for name, each in zip(leaf.files[1:], found[1:], strict=True)]
-        values, base = found[0], f"{self.folder}/{leaf.file}"
+        values, sums, base = found[0], self._sums.get(leaf.files[0]), f"{self.folder}/{leaf.file}"
         if leaf.kind == "array":
-            return ArrayRowsOfObject(values, values.row_bounds())
+            return ArrayRowsOfObject(values, sums)
         if leaf.kind == "uneven":
-            return UnevenRowsOfObject(values, values.bounds(places[0]), base, *places)
-        return TextRowsOfObject(values, values.bounds(places[0]), base, places[0], leaf.kind == "str")
+            return UnevenRowsOfObject(values, sums, base, *places)
+        return TextRowsOfObject(values, sums, base, places[0], leaf.kind == "str")
 
     def _header(self, name: str, dtype: Any, shape: tuple[int | None, ...]) -> StoredArray:
         """Return the array of a file, by its header."""
@@ -131,25 +115,6 @@ class StoredArray(NamedTuple):
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
-    def row_bounds(self) -> NDArray[np.int64]:
-        """Return the n + 1 positions in the file between the rows along the first axis."""
-        return self.begin + self.dtype.itemsize * math.prod(self.shape[1:]) * np.arange(self.shape[0] + 1)
-
-    def bounds(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions in the file at offsets that count values."""
-        return self.begin + self.dtype.itemsize * offsets
-
-
-class _Fetched:
-    """The content of an object, fetched ahead if its parts are taken in order."""
-
-    def __init__(self, file: RemoteFile) -> None:
-        self._reader = RemoteReader(file)
-
-    def __getitem__(self, part: slice) -> bytes:
-        self._reader.seek(part.start)
-        return self._reader.read(part.stop - part.start)
-
 
 def _whole(array: StoredArray, sums: Sums | None) -> NDArray[Any]:
     """Return an array whose object is read as a whole and verified."""
@@ -161,25 +126,56 @@ def _whole(array: StoredArray, sums: Sums | None) -> NDArray[Any]:
 
 @frozen(eq=False)
 class ObjectRows:
-    """The values of one leaf in an object, with the n + 1 positions between those of the elements."""
+    """The values of one leaf in an object, with the checksums of its blocks."""
 
     array: StoredArray
-    bounds: NDArray[np.int64]
-
-    @cached_property
-    def reader(self) -> RecordReader:
-        """The reader of the bytes of each element."""
-        file = self.array.file
-        return open_records([file], [self.bounds[:-1]], [self.bounds[1:]], [file.size], [None])
+    sums: Sums | None
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
         """Return the values at `rows`, perhaps in the given memory."""
         raise NotImplementedError
 
-    def verify(self, rows: Rows, blocks: CheckedBlocks) -> None:
-        """Verify the checksums of all blocks with values of some rows, and read these."""
-        blocks.check(self.bounds[rows], self.bounds[rows + 1])
-        self.read(rows, None)
+    def counts(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return the numbers of values before each row and up to its end."""
+        width = math.prod(self.array.shape[1:])
+        return width * rows, width * (rows + 1)
+
+    def places(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return the begin and end of the values of each row in the object."""
+        begins, ends = self.counts(rows)
+        base, size = self.array.begin, self.array.dtype.itemsize
+        return base + size * begins, base + size * ends
+
+    def extents(self, rows: Rows) -> list[Extent]:
+        """Return the bytes to fetch for each row: the whole blocks that have some of its values."""
+        begins, ends = self.places(rows)
+        size = self.array.file.size
+        lie_there = (begins >= 0) & (begins < ends) & (ends <= size)
+        if self.sums is not None:
+            first, last = self.sums.span(begins, ends)
+            begins, ends = first * self.sums.block, np.minimum((last + 1) * self.sums.block, size)
+        ends = np.where(lie_there, ends, begins)
+        return [(self.array.file, begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+
+    def contents(self, rows: Rows) -> list[memoryview]:
+        """Return the bytes of the values of each row; raise a `DataError` for one that is damaged."""
+        extents = self.extents(rows)
+        fetched = fetcher().read(extents)
+        self._check(extents, fetched)
+        bounds = zip(extents, fetched, *(places.tolist() for places in self.places(rows)), strict=True)
+        return [content[begin - first : end - first] for (_, first, _), content, begin, end in bounds]
+
+    def _check(self, extents: list[Extent], fetched: list[memoryview]) -> None:
+        """Compare each block that was fetched with its checksum, once."""
+        if (sums := self.sums) is None:
+            return
+        seen: set[int] = set()
+        for i, ((path, begin, _), content) in enumerate(zip(extents, fetched, strict=True)):
+            for at in range(0, len(content), sums.block):
+                block = (begin + at) // sums.block
+                if block not in seen and not sums.matches(block, content[at : at + sums.block]):
+                    raise sums.damage(path, block, i)
+                seen.add(block)
 
 
 @frozen(eq=False)
@@ -190,8 +186,10 @@ class ArrayRowsOfObject(ObjectRows):
         shape, dtype = (len(rows), *self.array.shape[1:]), self.array.dtype
         fits = into is not None and (into.shape, into.dtype) == (shape, dtype) and into.flags.c_contiguous
         values = into if fits and into is not None else np.empty(shape, dtype)
-        content = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
-        self.reader.join(rows, lambda *_: content)
+        if values.size:
+            to = values.reshape(len(rows), -1).view(np.uint8)
+            for i, content in enumerate(self.contents(rows)):
+                to[i] = content
         return values
 
 
@@ -203,12 +201,15 @@ class UnevenRowsOfObject(ObjectRows):
     offsets: NDArray[np.int64]
     shapes: NDArray[np.int64]
 
+    def counts(self, rows: Rows) -> tuple[Rows, Rows]:
+        return self.offsets[rows], self.offsets[rows + 1]
+
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
-        lows, highs, shapes = self.offsets[rows], self.offsets[rows + 1], self.shapes[rows]
+        (lows, highs), shapes = self.counts(rows), self.shapes[rows]
         fitting = have_size(shapes, lows, highs) & lie_within(lows, highs, self.array.shape[0])
         check_elements(rows, fitting, self.path)
-        parts = zip(self.reader.read(rows), shapes.tolist(), strict=True)
-        return [np.frombuffer(content, self.array.dtype).reshape(shape) for content, shape in parts]
+        parts = zip(self.contents(rows), shapes.tolist(), strict=True)
+        return [np.frombuffer(bytes(content), self.array.dtype).reshape(shape) for content, shape in parts]
 
 
 @frozen(eq=False)
@@ -219,10 +220,13 @@ class TextRowsOfObject(ObjectRows):
     offsets: NDArray[np.int64]
     decode: bool
 
+    def counts(self, rows: Rows) -> tuple[Rows, Rows]:
+        return self.offsets[rows], self.offsets[rows + 1]
+
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
-        lows, highs = self.offsets[rows], self.offsets[rows + 1]
+        lows, highs = self.counts(rows)
         check_elements(rows, lie_within(lows, highs, self.array.shape[0]), self.path)
-        contents = self.reader.read(rows)
+        contents = list(map(bytes, self.contents(rows)))
         return decoded_texts(contents, rows, self.path) if self.decode else contents
 
 

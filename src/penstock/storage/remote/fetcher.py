@@ -89,7 +89,7 @@ class Fetcher:
             self._make_room()
             if self._is_full():
                 return
-            new: list[Extent] = []
+            new: dict[ExtentKey, tuple[Extent, int]] = {}
             late, extents = monotonic() - _LATE, list(extents)
             are_many = len(extents) >= _MANY
             for extent in extents:
@@ -102,12 +102,14 @@ class Fetcher:
                     piece.left += 1
                     self._known[key] = (piece,), 1
                 elif extent[2] > extent[1]:
-                    new.append(extent)
-        planned = plan_requests(new)
+                    new[key] = extent, 1 + (new[key][1] if key in new else 0)
+        planned = plan_requests([extent for extent, _ in new.values()])
         is_full = False
         with self._lock:
             for key, cut in planned.items():
-                if key in self._known:
+                uses = new[key][1]
+                if (known := self._known.get(key)) is not None:  # by another thread, meanwhile
+                    self._known[key] = known[0], known[1] + uses
                     continue
                 fresh = [piece for piece in cut if piece not in self._held]
                 size = sum(piece.nbytes for piece in fresh)
@@ -119,7 +121,7 @@ class Fetcher:
                 self._coming.extend(fresh)
                 for piece in cut:
                     piece.left += 1
-                self._known[key] = cut, 1
+                self._known[key] = cut, uses
             self._start_threads()
 
     def read(self, extents: Sequence[Extent]) -> list[memoryview]:
@@ -132,14 +134,14 @@ class Fetcher:
         with self._lock:
             taken: dict[ExtentKey, Requests] = {}
             for i, key in enumerate(keys):
-                if key in taken:
-                    cuts[i] = taken[key]
-                elif (known := self._known.get(key)) is not None:
+                if (known := self._known.get(key)) is not None:
                     cut = self._taken(key, *known)
                     if not any(piece.failure is not None for piece in cut):
                         cuts[i] = taken[key] = cut  # otherwise asked for again: the reason may be gone
                         for piece in cut:
                             piece.wanted = True
+                elif key in taken:
+                    cuts[i] = taken[key]
                 else:
                     self._unannounced[key] = now
                     if (piece := self._around(key)) is not None:
