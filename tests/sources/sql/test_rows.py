@@ -7,6 +7,7 @@ import pickle
 import sqlite3
 import sys
 import threading
+from contextlib import closing
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -285,6 +286,29 @@ def test_a_cache_notices_another_database_at_the_url(url, tmp_path):
     store.pipe_file("/databases/a.db", (tmp_path / "new.db").read_bytes())
     with pytest.warns(CacheWarning, match="memory://databases/a.db"):
         assert total() == first + COUNT
+
+
+def test_the_log_of_a_database_in_wal_mode_is_read_with_it(path, url, tmp_path):
+    store = __import__("fsspec").filesystem("memory")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA wal_autocheckpoint=0")
+        with db:
+            db.execute("UPDATE dense SET x = x + 1")
+        store.pipe_file("/databases/a.db", path.read_bytes())
+        store.pipe_file("/databases/a.db-wal", (path.parent / f"{path.name}-wal").read_bytes())
+        expected = list(read_sql(path, "dense", key="id"))
+    given = {"storage_options": {"cache_bytes": 0}}
+    ds = read_sql(url, "dense", key="id", **given)
+    assert list(map(repr, ds)) == list(map(repr, expected))
+    assert list(map(repr, pickle.loads(pickle.dumps(source_of(ds))).read_many(np.arange(3)).elements())) == list(
+        map(repr, expected[:3])
+    )
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.pipe_file("/databases/a.db", path.read_bytes())
+    store.rm("/databases/a.db-wal")
+    assert list(map(repr, read_sql(url, "dense", key="id", **given))) == list(map(repr, expected))
 
 
 @pytest.mark.parametrize("server", ["postgresql://me:secret@host/db", "mysql+pymysql://me:secret@host/db"])

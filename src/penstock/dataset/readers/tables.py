@@ -258,7 +258,7 @@ def read_sql(  # noqa: PLR0913 - databases differ
 
 def _database(path: str, storage_options: Mapping[str, Any] | None) -> Callable[[], Any]:
     """Return the function that opens an SQLite file, also of a store; refuse the URL of a database server."""
-    from penstock.sources.sql.rows import RemoteSqlite, Sqlite
+    from penstock.sources.sql.rows import Sqlite, remote_sqlite
 
     scheme = path.partition("://")[0].lower()
     if "://" in path and scheme.partition("+")[0] in SERVERS:
@@ -267,4 +267,4 @@ def _database(path: str, storage_options: Mapping[str, Any] | None) -> Callable[
             "such as lambda: psycopg.connect(...)"
         )
     (found,) = find_files(path.removeprefix("sqlite:///"), "read_sql", "connection", storage_options)
-    return RemoteSqlite(found) if isinstance(found, RemoteFile) else Sqlite(os.path.abspath(found))
+    return remote_sqlite(found) if isinstance(found, RemoteFile) else Sqlite(os.path.abspath(found))

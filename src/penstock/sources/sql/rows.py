@@ -23,9 +23,14 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.sources.blocked import BlockedSource, DecodedColumn
 from penstock.sources.sql.values import spec_of_values, values_of
+from penstock.storage.local import read_extent
 from penstock.storage.remote.file import RemoteFile
+from penstock.storage.remote.listing import find_beside
 from penstock.storage.remote.opened import KeptCopy
 
+WAL = "-wal"
+"""The ending of the name of a log of SQLite."""
+_WRITE_VERSION = 18, 19  # bytes of a file that say whether it is in WAL mode
 Connect = Callable[[], Any]
 _TEXT_BYTES = 64
 _SAMPLED = 256  # rows read to find the types of the columns
@@ -45,20 +50,30 @@ class Sqlite:
 
 @frozen(eq=False)
 class RemoteSqlite:
-    """A function that opens a copy of a remote file of SQLite, which lasts as long as this object in this process."""
+    """A function that opens a copy of a remote file of SQLite, which lasts as long as this object in this process.
+
+    The log of a file in WAL mode, if there is one next to it, is copied with it: it has the latest transactions.
+    """
 
     path: RemoteFile
+    log: RemoteFile | None
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _kept: list[KeptCopy] = field(default_factory=list["KeptCopy"], init=False, repr=False)
 
     def __call__(self) -> Any:
         with self._lock:
             if not self._kept:
-                self._kept.append(KeptCopy(self.path))
+                self._kept.append(KeptCopy(self.path, {} if self.log is None else {WAL: self.log}))
         return _opened(self._kept[0].path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RemoteSqlite, (self.path,)
+        return RemoteSqlite, (self.path, self.log)
+
+
+def remote_sqlite(path: RemoteFile) -> RemoteSqlite:
+    """Return the function that opens a remote file of SQLite, of which the first bytes are read now."""
+    in_wal_mode = path.size >= _WRITE_VERSION[1] and read_extent(path, *_WRITE_VERSION) == b"\2"
+    return RemoteSqlite(path, find_beside(path, WAL) if in_wal_mode else None)
 
 
 def _opened(path: str) -> Any:
@@ -169,7 +184,9 @@ class SqlRows:
 
     @property
     def paths(self) -> Sequence[str]:
-        """The file of an SQLite database; none for other databases."""
+        """The files of an SQLite database; none for other databases."""
+        if isinstance(self.connect, RemoteSqlite) and self.connect.log is not None:
+            return [self.connect.path, self.connect.log]
         return [self.connect.path] if isinstance(self.connect, Sqlite | RemoteSqlite) else []
 
     def fingerprint(self) -> tuple[Any, ...]:

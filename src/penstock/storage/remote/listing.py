@@ -46,6 +46,16 @@ def find_below(url: str, options: Mapping[str, Any] | None, *, hidden: bool = Fa
     return _sorted(access, kept)
 
 
+def find_beside(file: RemoteFile, ending: str) -> RemoteFile | None:
+    """Return the object whose key is that of a file and an ending; `None` if there is none that may be read."""
+    if not file.key:  # all of the URL belongs to the one object
+        return None
+    access, key = file.access, file.key + ending
+    with suppress(FileNotFoundError, PermissionError):
+        return RemoteFile(url_of(access, key), access, answer_of(lambda: store_of(access).head(key), file, access))
+    return None
+
+
 def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
     access, key = split_url(url, options)
     if _MAGIC.search(key) and not (scheme_of(url) == "http" and "*" not in key):

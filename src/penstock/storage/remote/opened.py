@@ -7,7 +7,7 @@ import io
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, BinaryIO
@@ -179,11 +179,16 @@ def local_copy(file: RemoteFile, seen: Callable[[int], None] = lambda position: 
 
 
 class KeptCopy:
-    """A local copy of an object, deleted with this Python object or at the end of the process."""
+    """A local copy of an object, deleted with this Python object or at the end of the process.
 
-    def __init__(self, file: RemoteFile) -> None:
+    `beside` are objects to copy into the same folder, by the endings of their names.
+    """
+
+    def __init__(self, file: RemoteFile, beside: Mapping[str, RemoteFile]) -> None:
         self._folder = LockedFolder(_room_for(file), COPY)
-        self.path = _copied(file, self._folder.path, lambda position: None)
+        self.path = _copied(file, self._folder.path)
+        for ending, other in beside.items():
+            _copied(other, self._folder.path, ending=ending)
 
 
 def _room_for(file: RemoteFile) -> str:
@@ -202,9 +207,11 @@ def _room_for(file: RemoteFile) -> str:
     return folder
 
 
-def _copied(file: RemoteFile, folder: str, seen: Callable[[int], None]) -> str:
+def _copied(
+    file: RemoteFile, folder: str, seen: Callable[[int], None] = lambda position: None, ending: str = ""
+) -> str:
     """Copy an object into a folder and return the path; `seen` is called with each position reached."""
-    with open(os.path.join(folder, "copy"), "xb") as copy:
+    with open(os.path.join(folder, f"copy{ending}"), "xb") as copy:
         extents = extents_in_order(file)
         ahead = max(4 * LARGEST_REQUEST // _STEP, 1)
         for i, extent in enumerate(extents):
