@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TextIO, TypeAlias
 
+from penstock.core.shown import without_credentials
+
 Update: TypeAlias = Callable[[int, str], None]
 WIDEST = 110  # columns that prose fills
 MOST_OFTEN = 0.1  # seconds between two changes of a moving line
@@ -90,6 +92,7 @@ class Terminal:
             yield _throttled(lambda done, note: bar.update(task, completed=done, note=note))
 
     def _write(self, text: str) -> None:
+        text = without_credentials(text)
         try:
             self.stream.write(text)
         except UnicodeEncodeError as error:

@@ -21,9 +21,14 @@ BudgetWarning(UserWarning)            a pipeline that runs, but cannot do all it
 
 from __future__ import annotations
 
+from penstock.core.shown import without_credentials
+
 
 class PenstockError(Exception):
-    """The base of every error raised by Penstock itself."""
+    """The base of every error raised by Penstock itself. Texts in it have no credentials of URLs."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(without_credentials(each) if isinstance(each, str) else each for each in args))
 
 
 class PlanError(PenstockError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.core.frozen import frozen
+from penstock.core.shown import without_credentials
 
 
 @frozen()
@@ -27,6 +28,9 @@ class RunEvent:
     operation: str
     rows: tuple[int, int] | None
     words: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", without_credentials(self.words))  # of an error of the user's
 
     def __str__(self) -> str:
         return self.words

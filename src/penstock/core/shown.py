@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+CREDENTIAL_NAMES = (
+    "x-(amz|goog|ms|oss|cos)-.*|signature|sig|se|sp|sv|sr|st|ske|skoid|sks|skt|sktid|skv|expires|awsaccesskeyid|"
+    "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth|jwt|session).*|key|code|tok"
+)
+"""A pattern for the names of those parts of a URL's query that are credentials, such as a signature."""
+_WEB = r"(?i)https?://[^\s\"'<>]+"
+_USER = r"(?<=://)[^/?#@]*@"
+_PART = r"([?&;]([^=&;?]+)=)[^&;]+"
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -13,7 +23,26 @@ def displayable(text: str) -> str:
     >>> displayable("caf\udce9"), displayable("\x1b[31mred"), displayable("two\nlines")
     ('caf\\udce9', '\\x1b[31mred', 'two\nlines')
     """
-    return text.translate(_CONTROLS).encode("utf-8", "backslashreplace").decode()
+    return without_credentials(text).translate(_CONTROLS).encode("utf-8", "backslashreplace").decode()
+
+
+def without_credentials(text: str) -> str:
+    """Return a text with `…` instead of the credentials of the URLs in it, which may be cut, or escaped for a page.
+
+    Elements of users may be signed URLs, such as those of `list_files`.
+
+    >>> without_credentials("cannot open 'https://me:pass@host/a.tar?id=7&X-Amz-Signature=0a1b'")
+    "cannot open 'https://…@host/a.tar?id=7&X-Amz-Signature=…'"
+    """
+    return re.sub(_WEB, _without_credentials, text) if "://" in text else text
+
+
+def _without_credentials(url: re.Match[str]) -> str:
+    def part(found: re.Match[str]) -> str:
+        is_credential = re.fullmatch(CREDENTIAL_NAMES, found[2], re.IGNORECASE)
+        return f"{found[1]}…" if is_credential else found[0]
+
+    return re.sub(_PART, part, re.sub(_USER, "…@", url[0]))
 
 
 class ShownAsText:

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.core.blame import blames_of, note_blames
 from penstock.core.frames import is_ours
+from penstock.core.shown import without_credentials
 from penstock.plan.locate import base_of, element_number, ground_of, records
 from penstock.plan.node import Node
 
@@ -58,7 +59,8 @@ def failure_of(
     note_blames(error)  # for the text of the traceback
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    failure = Failure(at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], (), _traceback(error), part)
+    message, told = (without_credentials(text) for text in (str(error)[:LONGEST_TEXT], _traceback(error)))
+    failure = Failure(at, row, _operation(error, node), name, message, (), told, part)
     return failure if base is None else _made_from(failure, base)
 
 

@@ -7,15 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from penstock.core.digest import digest
+from penstock.core.shown import CREDENTIAL_NAMES
 from penstock.storage.remote.options import with_checked_own
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
-_CREDENTIAL = (
-    "x-(amz|goog|ms|oss|cos)-.*|signature|sig|se|sp|sv|sr|st|ske|skoid|sks|skt|sktid|skv|expires|awsaccesskeyid|"
-    "googleaccessid|policy|key-pair-id|.*(token|secret|password|credential|api_?key|auth|jwt|session).*|key|code|tok"
-)
-
-
 _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint_url", "base_url", "account_name", "azure_storage_account_name")
 
 
@@ -144,7 +139,7 @@ def shown_url(url: str) -> str:
         kept = [
             (name, value)
             for name, value in parse_qsl(query, keep_blank_values=True)
-            if not re.fullmatch(_CREDENTIAL, name, re.IGNORECASE)
+            if not re.fullmatch(CREDENTIAL_NAMES, name, re.IGNORECASE)
         ]
         query = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in kept)
     return urlunsplit(parts._replace(netloc=host, query=query))

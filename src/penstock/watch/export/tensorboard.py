@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from penstock.core.shown import without_credentials
 from penstock.watch.export.event_file import EventFile
 from penstock.watch.export.figures import figures
 from penstock.watch.verdict import verdict
@@ -153,7 +154,7 @@ class TensorBoardViewer:
     def _add_text(self, tag: str, text: str) -> None:
         to: Any = self._ours or self._theirs
         if to is not None:
-            self._try(lambda: to.add_text(PREFIX + tag, text, self._step))
+            self._try(lambda: to.add_text(PREFIX + tag, without_credentials(text), self._step))
 
     def _try(self, write: Any) -> None:
         if self.failed:

@@ -17,6 +17,7 @@ import numpy as np
 
 from penstock import lint, watch
 from penstock import plan as plans
+from penstock.core.shown import without_credentials
 from penstock.engine.runs.lowering import first_element
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
@@ -201,7 +202,7 @@ def can_write_page(path: str) -> bool:
 
 def write_page(path: str, facts: ReportFacts, *, said: bool = False) -> None:
     """Write the page, or say in the log why that failed, unless that was said before."""
-    html = page(facts)
+    html = without_credentials(page(facts))
     try:
         with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:  # file names may be any bytes
             file.write(html)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from penstock.core.shown import without_credentials
+
 FAST = 1  # level of compression; more would take more time than all else about an event
 GZIP = 31  # window bits of zlib for a whole gzip member
 ARRAY_END = "\n]\n"
@@ -66,7 +68,7 @@ class GrowingFile:
 
     def _append(self, text: str) -> None:
         """Write text over the end, and a new end after it; on failure, restore the end."""
-        data, end = text.encode(), ARRAY_END.encode()
+        data, end = without_credentials(text).encode(), ARRAY_END.encode()
         if self._packer is not None:
             data = self._packer.compress(data) + self._packer.flush(zlib.Z_SYNC_FLUSH)
             last = self._packer.copy()
