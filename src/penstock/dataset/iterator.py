@@ -160,7 +160,7 @@ class Iterator(Watching, Closing, Generic[T]):
             if steps.left <= 0 or items is None:
                 steps.handed_out(asked, self._last, cast("Run", self._run))
             viewers = self._viewers
-            if viewers is not None and (self._last >= viewers.due or cast("Run", self._run).ended is not None):
+            if viewers is not None and (items is None or self._last >= viewers.due):
                 self._let_look(viewers, asked)
         if items is None:
             self._end_pass()

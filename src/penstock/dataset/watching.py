@@ -179,7 +179,7 @@ class Watching:
         True
         """
         where = check_local_path("trace", "path", path)
-        self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(where), spans=True)
+        self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(where))
 
     def note_transfer(self, name: str, begin: int, took: int, nbytes: int) -> None:
         """Record the transfer of a batch to a device, of which a trace or a report tells; times are in ns."""
@@ -268,7 +268,7 @@ class Watching:
             return plans.explain.explained(plan, bound, applied)
 
         if self._run is None:
-            self._add_viewer("report", lambda: watch.page.viewer.ReportViewer(where, bound, explained), spans=True)
+            self._add_viewer("report", lambda: watch.page.viewer.ReportViewer(where, bound, explained))
         else:
             facts = watch.page.viewer.facts_of(bound, self.stats(), explained)
             watch.page.viewer.write_page(where, facts)
@@ -279,16 +279,15 @@ class Watching:
         run = states.rewritten(self._plan, self._cursor)
         return self._plan, run.plan, () if states.options.rewrite is False else run.applied
 
-    def _add_viewer(self, call: str, make: Callable[[], Viewer], *, spans: bool = False) -> None:
-        """Make a viewer that looks at the run from its beginning, perhaps with spans."""
+    def _add_viewer(self, call: str, make: Callable[[], Viewer]) -> None:
+        """Make a viewer that looks at the run from its beginning."""
         if self._run is not None:
             raise PlanError(f"{call}(): the pass has begun; call it before the first item is taken")
         if self._viewers is None:
             self._viewers = watch.viewers.Viewers()
             weakref.finalize(self, self._viewers.close)
         self._viewers.add(make())
-        if spans and self._viewers.spans is None:
-            self._counters = self._viewers.counters(with_spans=True)
+        self._counters = self._viewers.counters()
 
     def _let_look(self, viewers: Viewers, asked: int) -> None:
         """Let the viewers look at the moment in which items arrived, or the run ended."""

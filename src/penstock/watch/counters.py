@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from penstock import watch
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk
-from penstock.engine.tasks.observer import CountBatches, Occurrence
+from penstock.engine.tasks.observer import CountBatches, Occurrence, Unobserved
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node
 from penstock.plan.outcomes import outcomes_here
@@ -39,13 +38,12 @@ from penstock.watch.counts import (
 )
 from penstock.watch.fetches import FetchCounter, Fetched
 from penstock.watch.outlines import NodeOutline, Outline
-from penstock.watch.sampled import SAMPLE, Tally, sampled
+from penstock.watch.sampled import SAMPLE, SampledChain, Tally
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.runs.run import Run
-    from penstock.engine.tasks.observer import Wrapped
-    from penstock.engine.tasks.task import Task
+    from penstock.engine.tasks.observer import TaskRecorder, Wrapped
     from penstock.plan.types import Program
 
 SHORTEST_SPAN = 20_000  # ns; shorter calls of an operation would be most of a trace, and too narrow to see
@@ -109,11 +107,14 @@ class Counters:
     def join(self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]]) -> Program:
         """Return the program of steps over that of `source`, which measures those that are quick now and then."""
         operations = [self._operations[each.number] for each in (*steps, source)]
-        return sampled(source, steps, operations, self._records())
+        if not any(operation.is_sampled for operation in operations):
+            return Unobserved().join(source, steps)
+        return self._chain(source, steps, operations).run
 
-    def _records(self) -> Callable[[], bool] | None:
-        """Return the function that tells whether calls are noted now; `None` if they never are."""
-        return None
+    def _chain(
+        self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], operations: Sequence[OperationCounters]
+    ) -> SampledChain:
+        return SampledChain(source, steps, operations)
 
     def _note_of(self, operation: OperationCounters) -> Note | None:
         """Return `None`: counts tell nothing of single calls."""
@@ -161,7 +162,8 @@ class Counters:
         finally:
             close(flow)
 
-    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object] | None] | None:
+    @property
+    def recorder(self) -> TaskRecorder | None:
         """Return `None`: what counts is inside of tasks."""
         return None
 

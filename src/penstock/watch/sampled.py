@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from penstock.core.arrays import Rows
     from penstock.elements.chunks.chunk import Chunk
-    from penstock.engine.tasks.observer import Wrapped
+    from penstock.engine.tasks.observer import TaskRecorder, Wrapped
     from penstock.plan.types import Program
     from penstock.watch.counts import OperationCounters
 
@@ -50,15 +50,21 @@ class Unmeasured:
 class SampledChain(StepChain):
     """A chain of operations, all of which are measured in each call, or quick ones in ever fewer of them.
 
-    Rows are counted in all calls. The `operations` are those of the steps and, the last one, of the source.
+    Rows are counted in all calls. The `operations` are those of the steps and, the last one, of the source. As long as
+    the `recorder` has room, all are measured in each call.
     """
 
-    __slots__ = ("_by_quick", "_levels", "_sides", "_unmeasured", "_whole", "most", "operations")
+    __slots__ = ("_by_quick", "_levels", "_recorder", "_sides", "_unmeasured", "_whole", "most", "operations")
 
     def __init__(
-        self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], operations: Sequence[OperationCounters]
+        self,
+        source: Wrapped[Program],
+        steps: Sequence[Wrapped[Step]],
+        operations: Sequence[OperationCounters],
+        recorder: TaskRecorder | None = None,
     ) -> None:
         self.operations = operations
+        self._recorder = recorder
         self.most = 0  # calls before the next one that is measured: twice as many each time, as long as some are quick
         self._sides = source, steps
         self._levels = [0, *accumulate(step.plain.regroups for step in steps)]
@@ -74,7 +80,8 @@ class SampledChain(StepChain):
         chunk = self._whole(rows, out)
         quick = frozenset(place for place, operation in enumerate(self.operations) if operation.is_quick)
         self._skip(quick)
-        self.most = min(2 * self.most + 1, QUICK_SAMPLE - 1) if quick else 0
+        records = self._recorder is not None and self._recorder.room > 0
+        self.most = min(2 * self.most + 1, QUICK_SAMPLE - 1) if quick and not records else 0
         return chunk
 
     def _skip(self, quick: frozenset[int]) -> None:
@@ -92,26 +99,6 @@ class SampledChain(StepChain):
 
 ALL_NOTED: list[RowCounts] = [()] * QUICK_SAMPLE
 """As many notes as let each call be measured."""
-
-
-def sampled(
-    source: Wrapped[Program],
-    steps: Sequence[Wrapped[Step]],
-    operations: Sequence[OperationCounters],
-    is_recording: Callable[[], bool] | None,
-) -> Program:
-    """Return the program of steps over that of `source`; while it `is_recording`, all are measured in each call."""
-    if not any(operation.is_sampled for operation in operations):
-        return Unobserved().join(source, steps)
-    chain = SampledChain(source, steps, operations)
-    return chain.run if is_recording is None else _recording(chain, is_recording)
-
-
-def _recording(chain: SampledChain, is_recording: Callable[[], bool]) -> Program:
-    def run(rows: Rows, out: Out = None) -> Chunk:
-        return chain.take_stock(rows, out) if is_recording() else chain.run(rows, out)
-
-    return run
 
 
 def operation_in(frame: FrameType) -> OperationCounters | None:

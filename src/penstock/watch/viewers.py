@@ -43,7 +43,8 @@ class Moment(NamedTuple):
 class Viewer(Protocol):
     """An object that looks at a run at some moments, in the consumer's thread, and raises no error.
 
-    One that need not look at every moment has an attribute `due`: the time (ns, of `perf_counter_ns`) of the next.
+    One that need not look at every moment has an attribute `due`: the time (ns, of `perf_counter_ns`) of the next. One
+    that needs spans has an attribute `records`: `"tasks"`, or `"operations"` for those of operations too.
     """
 
     def look(self, moment: Moment, spans: list[Span]) -> None:
@@ -74,11 +75,12 @@ class Viewers:
         """Add a viewer."""
         self._all.append(viewer)
 
-    def counters(self, *, with_spans: bool = False) -> Counters:
+    def counters(self) -> Counters:
         """Return counters for a run that is about to begin."""
-        if self.spans is None and not with_spans:
+        records = {getattr(viewer, "records", None) for viewer in self._all} - {None}
+        if not records:
             return Counters()
-        self.spans = watch.trace.spans.SpanCounters()
+        self.spans = watch.trace.spans.SpanCounters(notes_operations="operations" in records)
         return self.spans
 
     def look(self, moment: Moment) -> None:

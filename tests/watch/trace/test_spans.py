@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 from penstock import Dataset, Options
 from penstock.engine.tasks.compile import compiled
+from penstock.engine.tasks.cost import EVERY, FULLY, Meter
 from penstock.watch.counters import SHORTEST_SPAN, Counters
 from penstock.watch.trace.spans import LONG, MOST_IN_A_WINDOW, CountedSpans, RecordTimes, Span, SpanCounters
+from penstock.watch.viewers import NEVER
 
 
 def slow(x):
@@ -27,6 +29,8 @@ def spans_of(ds):
     seen: list[Span] = []
 
     class Collector:
+        records = "operations"
+
         def look(self, moment, spans):
             seen.extend(spans)
 
@@ -34,7 +38,7 @@ def spans_of(ds):
             seen.extend(spans)
 
     with ds.iterator() as it:
-        it._add_viewer("collect", Collector, spans=True)
+        it._add_viewer("collect", Collector)
         made = [np.asarray(each).tolist() for each in it]
     return made, seen
 
@@ -79,15 +83,15 @@ def test_results_are_the_same_and_nothing_is_recorded_without_a_viewer():
     it = ds.iterator()
     list(it)
     assert type(it._counters) is Counters
-    assert it._run._observer.around_tasks(ds._plan) is None
+    assert it._run._observer.recorder is None
 
 
 def test_counters_in_another_process_record_too():
-    counters = pickle.loads(pickle.dumps(SpanCounters()))
+    counters = pickle.loads(pickle.dumps(SpanCounters(notes_operations=True)))
     assert type(counters) is SpanCounters
+    assert counters.notes_operations
     assert type(copy.copy(counters)) is SpanCounters
-    with counters.around_tasks(Dataset.range(3)._plan)(task := _Task()):
-        assert task.low == 5
+    counters.note(_Task(), "map(f)", 0)
     drained = counters.drain()
     assert [(span.kind, span.rows, span.item) for span in drained.spans] == [("task", 3, 5)]
     assert counters.drain().spans == []
@@ -104,6 +108,45 @@ def test_spans_of_another_clock_end_when_they_arrive():
     assert span.begin < far.begin
 
 
+def test_operations_are_recorded_for_traces_alone(tmp_path):
+    it = Dataset.range(24).map(slow).batch(4).iterator()
+    it.report(tmp_path / "run.html")
+    assert not it._counters.notes_operations
+    it.trace(tmp_path / "run.json")
+    assert it._counters.notes_operations
+    it.close()
+
+
+def calls_of_a_pass(ds, prepare):
+    """Return the number of functions called in a pass, from its second item on."""
+    it, calls = ds.iterator(), [0]
+    prepare(it)
+
+    def count(frame, event, argument):
+        calls[0] += event in ("call", "c_call")
+
+    next(it)
+    sys.setprofile(count)
+    try:
+        for _ in it:
+            pass
+    finally:
+        sys.setprofile(None)
+    return calls[0]
+
+
+def test_a_report_takes_few_calls_for_each_task(tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.group_items", lambda tuner, *, beside=False: 1)
+    looks_once = "penstock.watch.page.viewer.ReportViewer.look"
+    monkeypatch.setattr(looks_once, lambda viewer, moment, spans: setattr(viewer, "due", NEVER))
+    monkeypatch.setattr("penstock.watch.page.viewer.ReportViewer.close", lambda viewer, last, spans: None)
+    monkeypatch.setattr("penstock.watch.trace.spans.LONG", 0)  # all are recorded
+    ds = Dataset.range(64_000).map(lambda x: x + 1, vectorized=True).batch(64).with_options(Options(executor="inline"))
+    without = calls_of_a_pass(ds, lambda it: None)
+    more = calls_of_a_pass(ds, lambda it: it.report(tmp_path / "run.html")) - without
+    assert more < 15 * 1000  # of each task; with its operations there were 130
+
+
 def test_short_calls_of_operations_are_left_out():
     _, spans = spans_of(Dataset.range(64).map(lambda x: x + 1, vectorized=False).batch(2))
     assert all(span.took >= SHORTEST_SPAN for span in spans if span.kind == "operation")
@@ -113,26 +156,26 @@ def test_of_many_cheap_tasks_some_are_recorded_and_the_others_counted(monkeypatc
     now = [0]
     monkeypatch.setattr("penstock.watch.trace.spans.perf_counter_ns", lambda: now[0])
     counters = SpanCounters()
-    around = counters.around_tasks(Dataset.range(3)._plan)
-    for _ in range(MOST_IN_A_WINDOW + 50):
-        with around(_Task()) or nullcontext():
-            now[0] += 1000
+    meter = Meter(counters)
+    for _ in range(FULLY + 10 * EVERY):
+        made(counters, meter, now, 1000)
     spans = counters.taken()
-    assert [span.kind for span in spans] == ["task"] * MOST_IN_A_WINDOW
+    assert [span.kind for span in spans] == ["task"] * 2 * MOST_IN_A_WINDOW  # the second half in the first window
     now[0] += 10**9
-    with around(_Task()):
-        pass
-    assert [(span.kind, span.rows) for span in counters.taken()] == [("left out", 50), ("task", 3)]
+    for _ in range(EVERY + 1):  # until one is measured in full, which looks at the time
+        made(counters, meter, now, 1000)
+    left_out, *tasks = counters.taken()
+    assert left_out.kind == "left out"
+    assert abs(left_out.rows - (FULLY + 10 * EVERY - 2 * MOST_IN_A_WINDOW)) <= 2 * EVERY
+    assert {(span.kind, span.rows, span.took) for span in tasks} == {("task", 3, 1000)}
 
 
 def test_all_long_tasks_are_recorded(monkeypatch):
     now = [0]
     monkeypatch.setattr("penstock.watch.trace.spans.perf_counter_ns", lambda: now[0])
     counters = SpanCounters()
-    around = counters.around_tasks(Dataset.range(3)._plan)
     for _ in range(2 * MOST_IN_A_WINDOW):
-        with around(_Task()) or nullcontext():
-            now[0] += LONG
+        made(counters, Meter(counters), now, LONG)
     assert [span.kind for span in counters.taken()] == ["task"] * 2 * MOST_IN_A_WINDOW
 
 
@@ -152,12 +195,10 @@ def test_of_functions_of_cheap_elements_some_calls_are_timed(monkeypatch):
 def test_threads_may_record_while_others_take(monkeypatch):
     monkeypatch.setattr("penstock.watch.trace.spans.MOST_IN_A_WINDOW", 10_000)
     counters = SpanCounters()
-    around = counters.around_tasks(Dataset.range(3)._plan)
 
     def record(_):
         for _ in range(500):
-            with around(_Task()) or nullcontext():
-                pass
+            counters.note(_Task(), "map(f)", 0)
 
     with ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(record, number) for number in range(4)]
@@ -166,6 +207,14 @@ def test_threads_may_record_while_others_take(monkeypatch):
     taken += counters.taken()
     assert len(taken) == 2000
     assert len({span.thread for span in taken} - {threading.get_ident()}) >= 1
+
+
+def made(counters, meter, now, took):
+    """Make a task that takes so long, as a `Work` does."""
+    began, records = now[0], counters.room > 0
+    meter.measure(lambda: now.__setitem__(0, began + took))
+    if records:
+        counters.note(_Task(), "map(f)", began)
 
 
 class _Task:

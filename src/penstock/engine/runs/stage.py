@@ -69,6 +69,7 @@ class Stage:
             self.work = RowWork(plan, scope.allocate, observer, numbered_from, fills_slots=fills_slots)
         else:
             self.work = PieceWork(plan, scope.allocate, observer, numbered_from)
+        self.tuner.meter.recorder = observer.recorder
         self.work.meter = self.tuner.meter  # one for all datasets of a kind, most of which have only a few tasks
         self.turns = scope.turns
         self.batching = batching_of(plan) if top else None

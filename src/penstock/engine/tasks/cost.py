@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from time import perf_counter_ns
-from typing import Any, ParamSpec, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, TypeVar
 
 from penstock.kernels.clocks import thread_times, wait_for_gil
 from penstock.plan.safety.guard import held_here
+
+if TYPE_CHECKING:
+    from penstock.engine.tasks.observer import TaskRecorder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,11 +108,13 @@ class Meter:
 
     Reading a thread's account takes several system calls, which are expensive after a task that has waited. So most
     tasks are measured by wall time only, and the last task measured in full represents them. While tasks read from a
-    disk, all of them are measured in full. With `contention`, those that threads make look for others at the GIL.
+    disk, all of them are measured in full. With `contention`, those that threads make look for others at the GIL. A
+    `recorder` of the tasks looks at those measured in full whether it is time to record again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: TaskRecorder | None = None) -> None:
         self.contention: Contention | None = None
+        self.recorder = recorder
         self._tasks = count()
         self._fully = FULLY  # the first task that need not be measured in full
         self._last = Cost(0, 0)
@@ -124,6 +129,8 @@ class Meter:
         return made, (perf_counter_ns() - began, self._last)
 
     def _measure_fully(self, task: int, make: Callable[[], T]) -> tuple[T, Took]:
+        if self.recorder is not None:
+            self.recorder.look(1 if task < self._fully else EVERY)
         if self.contention is not None and (task < FULLY or task % EVERY == 0):
             self.contention.look()
         held = held_here()

@@ -43,6 +43,21 @@ class Wrapped(NamedTuple, Generic[F]):
     plain: F
 
 
+class TaskRecorder(Protocol):
+    """A recorder of tasks, which has room for few of them at a time: of very many tasks, most cost nothing more."""
+
+    room: int
+    """The number of tasks to note until the next `look`; at 0 or less, none is."""
+
+    def note(self, task: Task, name: str, began: int, /) -> None:
+        """Note a task of the plan with that name, which ends now; it `began` at that time (ns)."""
+        ...
+
+    def look(self, tasks: int, /) -> None:
+        """Note that `tasks` were begun since the last call, roughly, and find new room if it is time."""
+        ...
+
+
 class Observer(Protocol):
     """An observer of every operation of the plan, which travels to other processes; its counts travel back."""
 
@@ -58,8 +73,9 @@ class Observer(Protocol):
         """Return the program of consecutive steps, the topmost first, over that of `source`."""
         ...
 
-    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object] | None] | None:
-        """Return a function whose contexts surround the tasks that make items of a plan; `None` for none."""
+    @property
+    def recorder(self) -> TaskRecorder | None:
+        """The recorder of the tasks, if they are recorded."""
         ...
 
     def counter(self, operations: Sequence[tuple[int, bool]], /) -> CountBatches:
@@ -111,7 +127,8 @@ class Unobserved:
     def join(self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], /) -> Program:
         return program_of_steps(source.wrapped, [step.wrapped for step in steps]) if steps else source.wrapped
 
-    def around_tasks(self, plan: Node, /) -> Callable[[Task], AbstractContextManager[object] | None] | None:
+    @property
+    def recorder(self) -> TaskRecorder | None:
         return None
 
     def counter(self, operations: Sequence[tuple[int, bool]], /) -> CountBatches:

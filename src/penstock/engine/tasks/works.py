@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Protocol, cast
 
 from penstock.core.arrays import Allocate
@@ -64,18 +64,30 @@ class Work(ABC):
         self.tell = telling(plan)
         self._allocate = allocate
         self._observer = observer
-        self._around = observer.around_tasks(plan)
-        self.meter = Meter()
+        self.meter = Meter(observer.recorder)
         """The meter of its tasks; works of one kind may share one, so that few tasks are measured in full."""
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        around = None if self._around is None else self._around(task)
+        recorder = self.meter.recorder
+        if recorder is None or recorder.room <= 0:
+            return self._measured(task)
+        began = perf_counter_ns()
+        try:
+            return self._measured(task)
+        finally:
+            recorder.note(task, self._label, began)
+
+    def _measured(self, task: Task) -> Made:
         items = self._items if task.upcoming is None else self._items_after_telling
-        if around is None and task.quota is None and of_thread.nbytes is None:
+        if task.quota is None and of_thread.nbytes is None:
             return Made(*self.meter.measure(items, task))
-        with under_quota(task.quota), around or nullcontext():
+        with under_quota(task.quota):
             return Made(*self.meter.measure(items, task))
+
+    @cached_property
+    def _label(self) -> str:
+        return self.plan.label()
 
     def tried(self, task: Task) -> Result:
         """Make a task in the consumer's thread; return an exception, which the loop raises in its turn."""

@@ -54,6 +54,8 @@ PAGE_FAILED = "the report {} cannot be written, and the run goes on without it: 
 class ReportViewer:
     """A viewer that writes a page of HTML at the end of a pass."""
 
+    records = "tasks"
+
     def __init__(self, path: str | os.PathLike[str], plan: Node, explained: Callable[[], str]) -> None:
         self._path = os.fspath(path)
         self._said = not can_write_page(self._path)

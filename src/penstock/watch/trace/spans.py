@@ -8,20 +8,24 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from penstock.engine.tasks.observer import CountBatches, Occurrence, called_within
+from penstock.engine.tasks.observer import CountBatches, Occurrence, TaskRecorder, called_within
 from penstock.ops.elementwise.map import Map
 from penstock.plan.stopwatch import stopwatch_here
 from penstock.watch.counters import Counted, Counters
 from penstock.watch.counts import Note, OperationCounters
+from penstock.watch.sampled import SampledChain
 
 if TYPE_CHECKING:
     from penstock.core.arrays import Rows
     from penstock.elements.chunks.chunk import Chunk
+    from penstock.engine.tasks.observer import Wrapped
     from penstock.engine.tasks.task import Task
-    from penstock.plan.node import Node
+    from penstock.plan.step import Step
+    from penstock.plan.types import Program
 
 WINDOW = 100_000_000  # ns
 MOST_IN_A_WINDOW = 24  # spans recorded; tasks so cheap that there are more are recorded now and then
@@ -53,6 +57,14 @@ class Span(NamedTuple):
     times: tuple[list[int], list[int]] | None = None
 
 
+_span = cast("Callable[[tuple[Any, ...]], Span]", partial(tuple.__new__, Span))
+"""Returns the span of all its values, in a fifth of the time that `Span` takes."""
+
+
+def _here() -> tuple[int, int]:
+    return os.getpid(), threading.get_ident()
+
+
 class CountedSpans(NamedTuple):
     """The counts of an observer in another process, with the spans recorded there."""
 
@@ -67,64 +79,81 @@ class SpanCounters(Counters):
     time are recorded, so that recording takes few per cent of the time.
     """
 
-    def __init__(self, *, elsewhere: bool = False) -> None:
+    def __init__(self, *, elsewhere: bool = False, notes_operations: bool = False) -> None:
         super().__init__(elsewhere=elsewhere)
+        self.notes_operations = notes_operations
+        """Whether calls of operations are recorded, each of which takes as much time as a task; set before a run."""
         self._spans: deque[Span] = deque(maxlen=MOST_SPANS)  # to which any thread may add
         self._until = 0  # the end of the window
-        self._room = self._left_out = 0  # for further spans in the window, and tasks that were left out
+        self.room = MOST_IN_A_WINDOW  # for further spans in the window
+        self._left_out = 0  # tasks
+        self._chains: list[SampledChain] = []  # of which all operations are measured while there is room
 
     def taken(self) -> list[Span]:
         """Return the spans recorded since the last call."""
         spans = self._spans
         return [spans.popleft() for _ in range(len(spans))]
 
+    @property
+    def recorder(self) -> TaskRecorder | None:
+        """The counters, which record the tasks."""
+        return self
+
+    def note(self, task: Task, name: str, began: int) -> None:
+        """Record the span of a task."""
+        took = perf_counter_ns() - began
+        kind = "task" if task.part is None else "part"
+        self._spans.append(_span((kind, name, *_here(), began, took, len(task.given), task.low, None)))
+        self._take_room(took)
+
+    def look(self, tasks: int) -> None:
+        """Begin a window if it is time; of the `tasks` since the last look, none was recorded if there is no room."""
+        if not self._has_room():
+            self._left_out += tasks
+
     def _has_room(self) -> bool:
-        """Return whether a span is recorded; at the beginning of a window, note how many tasks were not."""
-        if self._room > 0:
+        """Return whether a span is recorded; at the beginning of a window, note how many tasks were not, about."""
+        if self.room > 0:
             return True
         now = perf_counter_ns()
         if now < self._until:
             return False
         if left_out := self._left_out:
             self._spans.append(Span("left out", "tasks", os.getpid(), 0, now, 0, left_out))
-        self._until, self._room, self._left_out = now + WINDOW, MOST_IN_A_WINDOW, 0
+        self._until, self.room, self._left_out = now + WINDOW, MOST_IN_A_WINDOW, 0
+        for chain in self._chains:
+            chain.most = 0  # calls before the next one that is measured, and those after it
         return True
-
-    def around_tasks(self, plan: Node) -> Callable[[Task], AbstractContextManager[object] | None] | None:
-        name, spans = plan.label(), self._spans
-
-        def around(task: Task) -> AbstractContextManager[object] | None:
-            if self._room <= 0 and (perf_counter_ns() < self._until or not self._has_room()):  # mostly without a call
-                self._left_out += 1
-                return None
-            self._room -= 1
-            return OpenSpan(self, spans, "task" if task.part is None else "part", name, len(task.given), task.low)
-
-        return around
 
     def note_transfer(self, name: str, begin: int, took: int, nbytes: int) -> None:
         """Record the transfer of a batch to a device, if there is room."""
         if self._has_room():
-            self._room -= 1
+            self.room -= 1
             self._spans.append(Span("transfer", name, os.getpid(), TRANSFERS, begin, took, nbytes))
 
-    def give_room(self, took: int) -> None:
-        """Take no room for a time (ns) that is long beside recording it."""
-        if took >= LONG:
-            self._room += 1
+    def _take_room(self, took: int) -> None:
+        """Take room for a time (ns), unless it is long beside recording it."""
+        self.room -= took < LONG
 
-    def _records(self) -> Callable[[], bool]:
-        return lambda: self._room > 0
-
-    def _note_of(self, operation: OperationCounters) -> Note:
-        spans, name, process = self._spans, operation.node.label(), os.getpid()
+    def _note_of(self, operation: OperationCounters) -> Note | None:
+        if not self.notes_operations:
+            return None
+        spans, name = self._spans, operation.node.label()
 
         def note(begin: int, took: int, rows: int) -> None:
-            if self._room > 0 or took > WINDOW:
-                self._room -= took < LONG
-                spans.append(Span("operation", name, process, threading.get_ident(), begin, took, rows))
+            if self.room > 0 or took > WINDOW:
+                self._take_room(took)
+                spans.append(_span(("operation", name, *_here(), begin, took, rows, -1, None)))
 
         return note
+
+    def _chain(
+        self, source: Wrapped[Program], steps: Sequence[Wrapped[Step]], operations: Sequence[OperationCounters]
+    ) -> SampledChain:
+        if not self.notes_operations:
+            return super()._chain(source, steps, operations)
+        self._chains.append(SampledChain(source, steps, operations, self))
+        return self._chains[-1]
 
     def wrap(self, of: Occurrence | None, function: Any) -> Any:
         measured = super().wrap(of, function)
@@ -147,7 +176,7 @@ class SpanCounters(Counters):
         def counted(batches: int, rows: int, nbytes: int, wall: int, cpu: int) -> None:
             count(batches, rows, nbytes, wall, cpu)
             if wall and self._has_room():  # of a native thread, whose work ends about now
-                self._room -= 1
+                self.room -= 1
                 self._spans.append(Span("gather", name, os.getpid(), 0, perf_counter_ns() - wall, wall, rows))
 
         return counted
@@ -166,38 +195,14 @@ class SpanCounters(Counters):
         self._spans += [span._replace(begin=span.begin + shift) if shift else span for span in counted.spans]
 
     def __reduce__(self) -> Any:
-        return (_spans_elsewhere, ())
+        return partial(_spans_elsewhere, notes_operations=self.notes_operations), ()
 
 
 OTHER_CLOCK = 600_000_000_000  # ns; results that took that long to arrive come from another clock
 
 
-def _spans_elsewhere() -> SpanCounters:
-    return SpanCounters(elsewhere=True)
-
-
-class OpenSpan:
-    """A context whose time becomes the span of a task."""
-
-    __slots__ = ("_begin", "_counters", "_item", "_kind", "_name", "_rows", "_spans")
-
-    def __init__(self, counters: SpanCounters, spans: deque[Span], kind: str, name: str, rows: int, item: int) -> None:
-        self._counters = counters
-        self._spans = spans
-        self._kind = kind
-        self._name = name
-        self._rows = rows
-        self._item = item
-
-    def __enter__(self) -> None:
-        self._begin = perf_counter_ns()
-
-    def __exit__(self, *_: object) -> None:
-        begin = self._begin
-        took = perf_counter_ns() - begin
-        span = Span(self._kind, self._name, os.getpid(), threading.get_ident(), begin, took, self._rows, self._item)
-        self._spans.append(span)
-        self._counters.give_room(took)
+def _spans_elsewhere(*, notes_operations: bool) -> SpanCounters:
+    return SpanCounters(elsewhere=True, notes_operations=notes_operations)
 
 
 class _MeanCost:
@@ -258,5 +263,4 @@ class RecordTimes:
         self._mean.left_out = CALLS_LEFT_OUT if took < count * (LEAST_TIMED >> 2) else 0
         if self._times and len(self._times) == count:
             times = self._ids.tolist(), self._times
-            here = os.getpid(), threading.get_ident()
-            self._spans.append(Span("records", self._name, *here, self._begin, took, count, times=times))
+            self._spans.append(Span("records", self._name, *_here(), self._begin, took, count, times=times))

@@ -31,6 +31,8 @@ _quoted = lru_cache(maxsize=4096)(json.dumps)
 class TraceViewer:
     """A viewer that writes a file for Perfetto and Chrome: a track for each thread of each process."""
 
+    records = "operations"
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.due = 0
         self._file = GrowingFile(path)
