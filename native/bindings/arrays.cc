@@ -197,6 +197,26 @@ bool copy_arrays(const nb::list& values, nb::handle into, bool pad) {
   return true;
 }
 
+}  // namespace
+
+bool copy_into_row(PyObject* it, PyObject* rows, Py_ssize_t row) {
+  if (!is_plain_array(it) || !is_plain_array(rows)) return false;
+  auto* const array = reinterpret_cast<PyArrayObject*>(it);
+  auto* const out = reinterpret_cast<PyArrayObject*>(rows);
+  const int dims = PyArray_NDIM(array);
+  if (!PyArray_IS_C_CONTIGUOUS(array) || !PyArray_IS_C_CONTIGUOUS(out) || !PyArray_ISWRITEABLE(out)) return false;
+  if (PyArray_NDIM(out) != dims + 1 || row < 0 || row >= PyArray_DIM(out, 0)) return false;
+  if (!std::equal(PyArray_DIMS(array), PyArray_DIMS(array) + dims, PyArray_DIMS(out) + 1)) return false;
+  PyArray_Descr* const dtype = PyArray_DESCR(array);
+  if (!are_plain(dtype) || (dtype != PyArray_DESCR(out) && !PyArray_EquivTypes(dtype, PyArray_DESCR(out))))
+    return false;
+  const npy_intp size = PyArray_NBYTES(array);
+  std::memmove(PyArray_BYTES(out) + row * size, PyArray_DATA(array), static_cast<std::size_t>(size));
+  return true;
+}
+
+namespace {
+
 // Copies an array into `into`, of the same shape and dtype, past the caches if that is a row of a large batch; false,
 // with `into` unchanged, if bytes cannot be copied.
 bool copy_array(nb::handle value, nb::handle into, std::size_t batch_bytes) {

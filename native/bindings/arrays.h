@@ -43,6 +43,10 @@ struct Line {
 // Returns the items of a plain one-dimensional array of this dtype; none for any other object.
 std::optional<Line> line_of(PyObject* it, PyObject* dtype);
 
+// Copies a plain contiguous array into a row of a contiguous writeable one of its dtype, in which the row has its
+// shape; false, with the row unchanged, if it does not fit.
+bool copy_into_row(PyObject* array, PyObject* rows, Py_ssize_t row);
+
 // Asks the processor for the sizes of a plain array, which lie apart from it, and for the beginning of its data.
 void prefetch_parts(PyObject* array);
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/ahead.h"
 #include "bindings/arrays.h"
 #include "bindings/module.h"
 
@@ -13,8 +14,6 @@ namespace penstock::bindings {
 
 namespace {
 
-constexpr Py_ssize_t kAhead = 64;       // dicts whose parts are requested from memory at once
-constexpr Py_ssize_t kLine = 64;        // bytes of a cache line
 constexpr Py_ssize_t kShort = 1024;     // characters of a text that counts for nothing
 constexpr std::size_t kTypesKnown = 8;  // more types than these among the leaves of one call are looked up again
 
@@ -43,43 +42,14 @@ class Remaking {
     return nb::steal(made);
   }
 
-  // Asks the processor for the parts of the next dicts of a list, which may lie anywhere in memory: for all at once,
-  // because the dicts would otherwise wait for memory one after another. No Python code runs meanwhile.
-  static void prefetch([[maybe_unused]] PyObject* list, [[maybe_unused]] Py_ssize_t i) {
-#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
-    const Py_ssize_t end = std::min(i + kAhead, PyList_GET_SIZE(list));
-    for (Py_ssize_t k = i; k < end; ++k) __builtin_prefetch(PyList_GET_ITEM(list, k));
-    for (Py_ssize_t k = i; k < end; ++k) {
-      PyObject* const it = PyList_GET_ITEM(list, k);
-      if (!PyDict_CheckExact(it)) return;
-      const auto* const dict = reinterpret_cast<PyDictObject*>(it);
-      const auto* const keys = reinterpret_cast<const char*>(dict->ma_keys);
-      // a header and indices of 48 bytes, or a few more, and at most 24 for each entry
-      for (Py_ssize_t at = 0; at < 48 + 24 * dict->ma_used + kLine; at += kLine) __builtin_prefetch(keys + at);
-    }
-    static thread_local std::vector<PyObject*> values;
-    values.clear();
-    for (Py_ssize_t k = i; k < end; ++k) {
-      PyObject *key = nullptr, *value = nullptr;
-      for (Py_ssize_t at = 0; PyDict_Next(PyList_GET_ITEM(list, k), &at, &key, &value);) {
-        __builtin_prefetch(value);
-        __builtin_prefetch(reinterpret_cast<const char*>(value) + kLine);
-        values.push_back(value);
-      }
-    }
-    for (PyObject* const value : values) {
-      if (is_plain_array(value)) prefetch_parts(value);
-    }
-#endif
-  }
-
   // Returns the list itself if no value in it changes, otherwise a new one: the caller's list is never modified.
   nb::object remade_values(PyObject* list) { return remade_items(list, spare_own_); }
 
  private:
   nb::object remade_items(PyObject* list, bool is_own) {
+    if (seal_) prefetch_first(list);
     for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
-      if (seal_ && i % kAhead == 0) prefetch(list, i);
+      if (seal_) prefetch_ahead(list, i);
       const nb::object old = item_of(list, i);
       if (!old.is_valid()) break;  // another thread has shortened the list
       if (stays(old.ptr())) continue;
@@ -117,7 +87,7 @@ class Remaking {
     const Py_ssize_t size = PyList_Size(made.ptr());
     if (value.is_valid() && i < size) PyList_SetItem(made.ptr(), i++, value.release().ptr());  // takes it
     for (; i < size; ++i) {
-      if (seal_ && i % kAhead == 0) prefetch(made.ptr(), i);
+      if (seal_) prefetch_ahead(made.ptr(), i);
       PyObject* const old = PyList_GetItem(made.ptr(), i);
       if (stays(old)) continue;
       nb::object other = remade(old, 2, is_own);
@@ -211,7 +181,8 @@ nb::object remade(const nb::list& values, const nb::callable& change_of, bool al
 }
 
 void prefetch_dicts(const nb::list& values) {
-  for (Py_ssize_t i = 0; i < PyList_Size(values.ptr()); i += kAhead) Remaking::prefetch(values.ptr(), i);
+  prefetch_first(values.ptr());
+  for (Py_ssize_t i = 0; i < PyList_Size(values.ptr()); ++i) prefetch_ahead(values.ptr(), i);
 }
 
 // Returns whether values made of others have no memory worth counting of their own: numbers, short texts, and arrays to

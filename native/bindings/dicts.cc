@@ -1,5 +1,6 @@
+#include "bindings/dicts.h"
+
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -22,67 +23,71 @@ nb::object at_key(nb::handle dict, nb::handle key) {
 #endif
 }
 
-// Puts value k of each key into list k, as the next item.
-struct Lists {
-  std::vector<nb::object> keys, lists;
-  std::vector<std::size_t> order;  // of the keys in the first dict: those of the others are probably the same objects
+}  // namespace
 
-  void put(std::size_t k, Py_ssize_t i, nb::object value) const {
-    PyList_SetItem(lists[k].ptr(), i, value.release().ptr());  // takes it
+DictKeys::DictKeys(const nb::list& keys) {
+  for (const nb::handle key : keys) keys_.push_back(nb::borrow(key));
+}
+
+bool DictKeys::take(PyObject* dict, std::vector<nb::object>& values) {
+  if (!PyDict_CheckExact(dict) || static_cast<std::size_t>(PyDict_Size(dict)) != keys_.size()) return false;
+  if (order_.empty()) find_order(dict);
+  if (take_in_order(dict, values)) return true;
+  for (std::size_t k = 0; k < keys_.size(); ++k) {
+    values[k] = at_key(dict, keys_[k]);
+    if (values[k].is_valid()) continue;
+    if (PyErr_Occurred()) nb::raise_python_error();
+    return false;
   }
+  return true;
+}
 
-  // Finds the order in which the first dict has the keys.
-  void find_order([[maybe_unused]] PyObject* dict) {
+void DictKeys::find_order([[maybe_unused]] PyObject* dict) {
 #ifndef Py_GIL_DISABLED
-    PyObject *key = nullptr, *value = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
-      for (std::size_t k = 0; k < keys.size(); ++k) {
-        if (keys[k].ptr() == key) order.push_back(k);
-      }
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
+    for (std::size_t k = 0; k < keys_.size(); ++k) {
+      if (keys_[k].ptr() == key) order_.push_back(k);
     }
-#endif
   }
+#endif
+}
 
-  // Puts the values of dict i, the first ones there, if its keys are the same objects in the same order; false, perhaps
-  // after some, if not. Runs no Python code.
-  bool put_in_order([[maybe_unused]] PyObject* dict, [[maybe_unused]] Py_ssize_t i) const {
-#if defined(Py_GIL_DISABLED) || defined(Py_LIMITED_API)
-    return false;  // another thread may change the dict
+// Takes the values if the keys of the dict are the same objects in the same order as in the first one; false, perhaps
+// after some, if not. Runs no Python code.
+bool DictKeys::take_in_order([[maybe_unused]] PyObject* dict, [[maybe_unused]] std::vector<nb::object>& values) const {
+#ifdef Py_GIL_DISABLED
+  return false;  // another thread may change the dict
 #else
-    PyObject *key = nullptr, *value = nullptr;
-    Py_ssize_t at = 0;
-    for (const std::size_t k : order) {
-      if (!PyDict_Next(dict, &at, &key, &value) || key != keys[k].ptr()) return false;
-      PyList_SET_ITEM(lists[k].ptr(), i, Py_NewRef(value));
-    }
-    return order.size() == keys.size();
-#endif
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t at = 0;
+  for (const std::size_t k : order_) {
+    if (!PyDict_Next(dict, &at, &key, &value) || key != keys_[k].ptr()) return false;
+    values[k] = nb::borrow(value);
   }
-};
+  return order_.size() == keys_.size();
+#endif
+}
+
+namespace {
 
 // Returns a list of the dicts' values for each key; None if one of them has other keys.
 nb::object take_dicts_apart(const nb::list& dicts, const nb::list& keys) {
   const std::size_t count = nb::len(dicts), width = nb::len(keys);
   nb::list columns;
-  Lists into;
   for (std::size_t k = 0; k < width; ++k) {
-    into.keys.emplace_back(keys[k]);
-    into.lists.push_back(nb::steal(PyList_New(static_cast<Py_ssize_t>(count))));
-    if (!into.lists[k].is_valid()) nb::raise_python_error();
-    columns.append(into.lists[k]);
+    const nb::object column = nb::steal(PyList_New(static_cast<Py_ssize_t>(count)));
+    if (!column.is_valid()) nb::raise_python_error();
+    columns.append(column);
   }
+  DictKeys of(keys);
+  std::vector<nb::object> values(width);
   for (std::size_t i = 0; i < count; ++i) {
     const nb::object dict = dicts[i];
-    if (!PyDict_CheckExact(dict.ptr()) || static_cast<std::size_t>(PyDict_Size(dict.ptr())) != width) return nb::none();
-    if (i == 0) into.find_order(dict.ptr());
-    if (into.put_in_order(dict.ptr(), static_cast<Py_ssize_t>(i))) continue;
+    if (!of.take(dict.ptr(), values)) return nb::none();
     for (std::size_t k = 0; k < width; ++k) {
-      nb::object value = at_key(dict, into.keys[k]);
-      if (!value.is_valid()) {
-        if (PyErr_Occurred()) nb::raise_python_error();
-        return nb::none();
-      }
-      into.put(k, static_cast<Py_ssize_t>(i), std::move(value));
+      PyObject* const column = PyList_GetItem(columns.ptr(), static_cast<Py_ssize_t>(k));
+      PyList_SetItem(column, static_cast<Py_ssize_t>(i), values[k].release().ptr());  // takes it
     }
   }
   return columns;

@@ -14,6 +14,7 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_clocks(module);
   penstock::bindings::bind_dicts(module);
   penstock::bindings::bind_arrays(module);
+  penstock::bindings::bind_results(module);
   penstock::bindings::bind_containers(module);
   penstock::bindings::bind_kept(module);
   penstock::bindings::bind_files(module);

@@ -24,6 +24,7 @@ void bind_image(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_example(nanobind::module_& module);
 void bind_example_files(nanobind::module_& module);
+void bind_results(nanobind::module_& module);
 void bind_records(nanobind::module_& module);
 void bind_tar(nanobind::module_& module);
 void bind_parquet(nanobind::module_& module);

@@ -7,6 +7,7 @@ from penstock.core.lazy import files_on_demand
 __all__ = [
     "fuse_images",
     "join_concatenations",
+    "make_columns",
     "moves",
     "parse_records",
     "passes",
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.rewrite import (
         fuse_images,
         join_concatenations,
+        make_columns,
         moves,
         parse_records,
         passes,

@@ -59,6 +59,7 @@ PASSES: RewritePasses = (
         RewriteRule(("map", "flat_map", "interleave", "group_by_window"), lambda: rewrite.trace_functions.trace_map),
         RewriteRule(("filter",), lambda: rewrite.trace_functions.trace_filter),
     ),
+    (RewriteRule(("map",), lambda: rewrite.make_columns.make_columns),),
 )
 
 SHORT = 512

@@ -55,8 +55,7 @@ def each_owned(results: Iterator[Any], elements: list[Any], origins: list[Any]) 
 
 def has_plain_leaves(elements: list[Any]) -> bool:
     """Return True if all leaves of some elements are arrays and values of immutable types, without methods of users."""
-    types = {type(leaf) for element in elements for leaf in flatten(element)[0]}
-    return all(cls in PLAIN_TYPES or cls is np.ndarray or issubclass(cls, np.number | np.bool_) for cls in types)
+    return _are_plain(_leaves_of(elements))
 
 
 def can_be_read(chunk: Chunk) -> TypeGuard[Kept]:
@@ -64,9 +63,19 @@ def can_be_read(chunk: Chunk) -> TypeGuard[Kept]:
 
     These have plain leaves, and arrays of numbers or texts, whose items are no views.
     """
-    if type(chunk) is not Kept or not has_plain_leaves(first := chunk.values[:1]):
+    if type(chunk) is not Kept:
         return False
-    return all(leaf.dtype.kind not in "OV" for leaf in flatten(first)[0] if isinstance(leaf, np.ndarray))
+    leaves = _leaves_of(chunk.values[:1])
+    return _are_plain(leaves) and all(leaf.dtype.kind not in "OV" for leaf in leaves if type(leaf) is np.ndarray)
+
+
+def _leaves_of(elements: list[Any]) -> list[Any]:
+    return [leaf for element in elements for leaf in flatten(element)[0]]
+
+
+def _are_plain(leaves: list[Any]) -> bool:
+    types = set(map(type, leaves))
+    return all(cls in PLAIN_TYPES or cls is np.ndarray or issubclass(cls, np.number | np.bool_) for cls in types)
 
 
 def from_kept(made: list[Any], types: set[type]) -> Items:

@@ -13,6 +13,7 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
+from penstock.elements.chunks.apart import results_in_columns
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.chunks.owning import (
     can_be_read,
@@ -33,10 +34,10 @@ from penstock.ops.group.batching import batching_of
 from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.node import Node
-from penstock.plan.quota import within_quota
+from penstock.plan.quota import of_thread, within_quota
 from penstock.plan.safety.calls import STOPPED, each_result
 from penstock.plan.safety.writing import chunk_for, only_reads, reaches_its_arguments_only
-from penstock.plan.stopwatch import each_timed
+from penstock.plan.stopwatch import each_timed, stopwatch_here
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 _RETURNED_GENERATOR = (
@@ -47,19 +48,26 @@ _RETURNED_GENERATOR = (
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
 
-def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
+def element_wise(node: Node, function: Callable[..., Any], *, as_columns: bool = False) -> Apply:
     """Call `function(element)` for each element; a plain tuple is passed as arguments.
 
     Results are copied if something else holds them, such as a function that fills one buffer again and again. Large
     arrays are copied into the memory for a batch, if that is given, one element after another. Functions whose code
     only reads are given kept elements as they are: copies of their dicts would take a quarter of the time of a row.
+    With `as_columns`, their results are taken apart one by one, as long as they are alike.
     """
     ready = chunk_for(*node.functions)
     makes_results = all(map(reaches_its_arguments_only, node.functions))
     reads = bool(node.functions) and all(map(only_reads, node.functions))
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        nonlocal as_columns
         if reads and can_be_read(chunk):
+            if as_columns and stopwatch_here.times is None and of_thread.nbytes is None:
+                columns = results_in_columns(function, chunk.values, out)
+                if columns is not None:
+                    return columns
+                as_columns = False
             elements = chunk.to_read()
             made = _collected(node, calls(chunk, elements), rows, out, (function, elements))
             return from_kept(made.values, made.types)

@@ -43,7 +43,8 @@ class Map(Node):
 
     If `draws`, the function receives a generator keyed by (`seed`, row). If `vectorized`, the function is called with
     columns. If `traceable`, a rewrite may substitute a program that computes the same from columns. `thread_safe` is
-    the user's declaration. A map may be a part of another operation, whose name is then `called`.
+    the user's declaration. A map may be a part of another operation, whose name is then `called`. If `as_columns`, a
+    batch is all that follows, and copies the leaves of results: they may come as columns that hold arrays of others.
     """
 
     elementwise = True
@@ -60,6 +61,7 @@ class Map(Node):
     deterministic: bool | None = field(default=None, metadata={"runs": True})
     thread_safe: bool | None = field(default=None, metadata={"runs": True})
     called: str = field(default=MAP, metadata={"runs": True})
+    as_columns: bool = field(default=False, metadata={"runs": True})
 
     @property
     def name(self) -> str:
@@ -136,7 +138,9 @@ class Map(Node):
     def _apply(self, allocate: Allocate) -> Apply:
         of_elements, function = self._of_elements, self.function
         if of_elements is not None and not self.draws:
-            return called_in_turns(partial(element_wise, self), of_elements, self.thread_safe)
+            return called_in_turns(
+                partial(element_wise, self, as_columns=self.as_columns), of_elements, self.thread_safe
+            )
         if of_elements is not None:
             if self.seed is None:
                 raise RuntimeError("a random map without a seed reached the compiler; run bind_seeds first")
