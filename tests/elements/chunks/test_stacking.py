@@ -97,7 +97,7 @@ def test_scalars_keep_their_kind(column, dtype):
 
 
 @pytest.mark.parametrize(
-    "column", [[b"a", b""], ["a", "bb"], [{1}, {2}], [b"a", "a"], [np.str_("a"), np.str_("bb")], [range(2)] * 2]
+    "column", [[b"a", b""], ["a", "bb"], [{1}, {2}], [b"a", {2}], [np.str_("a"), np.str_("bb")], [range(2)] * 2]
 )
 def test_objects_are_stacked_unchanged(column):
     out = np.empty(2, object)
@@ -174,7 +174,9 @@ ROWS = np.array([30, 11, 7, 52])
         ([1, "a"], "rows 30 and 11 .*: int64 against str; return the same type"),
         ([b"", np.zeros(2)], r"rows 30 and 11 .*: bytes against float64\[2\]"),
         ([np.zeros(2), np.float64(1)], r"rows 30 and 11 .*: shape (2,) against (); return the same number"),
-        (["a", b"b", 3], "rows 30 and 7 .*: str against int64"),
+        (["a", "b", 3], "rows 30 and 7 .*: str against int64"),
+        (["a", b"b", 3], "rows 30 and 11 .*: str against bytes; return the same type"),
+        ([b"a", "b"], "rows 30 and 11 .*: bytes against str"),
         ([np.zeros(0), np.zeros((0, 0))], "shape (0,) against (0, 0)"),
     ],
 )

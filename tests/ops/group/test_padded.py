@@ -106,6 +106,32 @@ def test_one_fill_applies_to_every_padded_leaf():
     assert ds.padded_batch(2, padding_values=-1)[0]["t"].tolist() == [[1, -1], [2, 3]]
 
 
+@pytest.mark.parametrize(
+    ("rows", "arguments"),
+    [
+        ([{"t": np.ones(2, np.bool_)}] * 5, {}),
+        ([{"t": np.arange(i % 3), "ok": i % 2 == 0} for i in range(5)], {"remainder": "pad"}),
+        ([{"t": np.arange(i % 3), "name": "a"} for i in range(5)], {"remainder": "pad"}),
+    ],
+)
+def test_a_fill_of_another_type_is_refused_in_the_first_batch_that_has_such_a_leaf(rows, arguments):
+    ds = Dataset.from_source(rows).padded_batch(2, padding_values=0, **arguments)
+    for batches in (ds, ds.map(lambda batch: batch), ds.with_options(ps.Options(executor="inline"))):
+        with pytest.raises(TypeError, match=r"padding_values=\): 0 for"):
+            next(iter(batches))
+    assert len(list(Dataset.from_source(rows).padded_batch(2, **arguments))) == 3
+
+
+def test_a_fill_is_not_compared_with_numbers_that_are_never_padded():
+    rows = [{"t": np.arange(i % 3), "ok": i % 2 == 0, "name": "a"} for i in range(5)]
+    assert len(list(Dataset.from_source(rows).padded_batch(2, padding_values=0))) == 3
+
+
+def test_text_and_bytes_in_one_leaf_are_refused():
+    with pytest.raises(ElementError, match=r'rows 0 and 1 differ at \["t"\]: str against bytes'):
+        list(Dataset.from_source([{"t": "a"}, {"t": b"b"}]).padded_batch(2))
+
+
 def test_the_spec_is_that_of_the_elements():
     assert ROWS.padded_batch(3).element_spec == ArraySpec((None, None), "i4")
     assert ROWS.padded_batch(3, [5]).element_spec == ArraySpec((None, 5), "i4")

@@ -98,11 +98,12 @@ def stack(
 
     Python's `int`, `float`, `bool` and `complex` become `int64`, `float64`, `bool` and `complex128`; arrays and NumPy
     scalars must agree in shape and dtype, and nothing is cast; text, bytes and other objects become a one-dimensional
-    array of objects. `Ragged` values become one with another ragged dimension, `Sparse` values one with a leading
-    dimension: both must agree in dtype and in the dimensions that are not ragged, and get new memory. An array is `out`
-    if that has the right shape and dtype, otherwise memory from `allocate`, or from NumPy for objects. Values that
-    differ raise an `ElementError` that names `path`, both shapes or dtypes, and the two of `rows`. With `to_largest`,
-    `Sparse` values of one dtype may differ in shape. `types` are the types of the values, if the caller knows them.
+    array of objects, but text and bytes do not mix. `Ragged` values become one with another ragged dimension, `Sparse`
+    values one with a leading dimension: both must agree in dtype and in the dimensions that are not ragged, and get new
+    memory. An array is `out` if that has the right shape and dtype, otherwise memory from `allocate`, or from NumPy for
+    objects. Values that differ raise an `ElementError` that names `path`, both shapes or dtypes, and the two of `rows`.
+    With `to_largest`, `Sparse` values of one dtype may differ in shape. `types` are the types of the values, if the
+    caller knows them.
 
     >>> stack([1, 2, 3])
     array([1, 2, 3])
@@ -288,9 +289,9 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
         if is_masked(value):
             raise origin.misfit(f"the masked array of {origin.one(at)}{origin.where} would lose its mask; {FILL}", at)
     specs = _specs(column, origin)
-    if all(isinstance(spec, ObjectSpec) for spec in specs):
-        return _objects(column, out, origin, allocate)
     first = specs[0]
+    if all(are_objects(spec, first) for spec in specs):
+        return _objects(column, out, origin, allocate)
     if not isinstance(first, ArraySpec) or any(spec != first for spec in specs):
         refuse_different(specs, origin)
     if first.shape:
@@ -339,7 +340,7 @@ def _fits(out: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bo
 def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | None = None) -> NoReturn:
     """Raise an `ElementError` that names the first of `specs` and the first that differs from it."""
     first = specs[0]
-    other = next(i for i, spec in enumerate(specs) if spec != first and not _both_objects(spec, first))
+    other = next(i for i, spec in enumerate(specs) if spec != first and not are_objects(spec, first))
     second = specs[other]
     here = f"{origin.name(0, other)} differ{origin.where}"
     if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec) or type(first) is not type(second):
@@ -373,8 +374,9 @@ def _shape(spec: ArraySpec | RaggedSpec | SparseSpec) -> str:
     return str(spec.shape).replace("None", "?") if isinstance(spec, ArraySpec) else repr(spec)
 
 
-def _both_objects(a: LeafSpec, b: LeafSpec) -> bool:
-    return isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec)
+def are_objects(a: LeafSpec, b: LeafSpec) -> bool:
+    """Return True if two specs are of objects that one array may hold: any but a text and bytes."""
+    return isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec) and {a.type, b.type} != {str, bytes}
 
 
 def _refuse_wide_integer(column: list[Any], origin: Origin) -> NoReturn:

@@ -13,14 +13,22 @@ from numpy.typing import DTypeLike, NDArray
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
-from penstock.elements.chunks.stacking import SHAPELESS, Origin, Stack, folded, refuse_different, stack
+from penstock.elements.chunks.stacking import (
+    SHAPELESS,
+    Origin,
+    Stack,
+    are_objects,
+    folded,
+    refuse_different,
+    stack,
+)
 from penstock.elements.chunks.to_arrays import owned
 from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.leaves.values import empty_value, end_to_end, memory
 from penstock.elements.nested.per_leaf import PartialShape
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse, make_sparse
-from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, SparseSpec, leaf_spec
+from penstock.elements.spec import ArraySpec, LeafSpec, SparseSpec, leaf_spec
 from penstock.kernels.arrays import copy_arrays, largest_shapes, one_type
 
 
@@ -257,7 +265,7 @@ def _loose_spec(value: Any) -> LeafSpec:
 def _refuse_mixed(values: Sequence[Any], origin: Origin) -> LeafSpec | None:
     """Raise an error for values of several kinds, dtypes or numbers of dimensions; return their spec."""
     specs = list(map(_loose_spec, values))
-    if len(set(specs)) > 1 and not all(isinstance(spec, ObjectSpec) for spec in specs):
+    if len(set(specs)) > 1 and not all(are_objects(spec, specs[0]) for spec in specs):
         refuse_different(specs, origin)
     return specs[0] if specs else None
 

@@ -49,7 +49,9 @@ class PaddedBatch(LeafwiseGrouping):
 
     def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
         shape, fill = told
-        return pad_column(column, shape, fill, origin, allocate)
+        made = pad_column(column, shape, fill, origin, allocate)
+        self._check_fill(fill, made, 1, origin)
+        return made
 
     def leaves(
         self, column: Column, told: Any, origin: Origin, memory: np.ndarray | None, allocate: Allocate
@@ -57,7 +59,15 @@ class PaddedBatch(LeafwiseGrouping):
         (shape, fill), count = told, len(column)
         own = allocate if memory is None else or_else(for_elements(memory, count // self.size, count), allocate)
         made = pad_groups(column, self.size, shape, fill, origin, own)
-        return super().leaves(column, told, origin, memory, allocate) if made is None else made
+        if made is None:
+            return super().leaves(column, told, origin, memory, allocate)
+        self._check_fill(fill, made, 2, origin)
+        return made
+
+    def _check_fill(self, fill: Any, made: Any, outer: int, origin: Origin) -> None:
+        """Raise an error for a fill that does not fit values that may be padded, whether or not these values were."""
+        if fill is not None and (made.ndim > outer or self.pads):
+            fill_value(fill, made, origin)
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
         if isinstance(leaf, ObjectSpec):
