@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, TypeVar
 
@@ -115,13 +114,14 @@ class Meter:
     def __init__(self, recorder: TaskRecorder | None = None) -> None:
         self.contention: Contention | None = None
         self.recorder = recorder
-        self._tasks = count()
+        self._tasks = 0  # threads may lose a count
         self._fully = FULLY  # the first task that need not be measured in full
         self._last = Cost(0, 0)
 
     def measure(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, Took]:
         """Return the result of `make`, and the time it took."""
-        task = next(self._tasks)
+        task = self._tasks
+        self._tasks = task + 1
         if task < self._fully or task % EVERY == 0:
             return self._measure_fully(task, partial(make, *args, **kwargs))
         began = perf_counter_ns()

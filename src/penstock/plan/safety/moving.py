@@ -12,6 +12,7 @@ import enum
 import functools
 import pathlib
 import re
+import reprlib
 import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,7 +35,7 @@ _CONSTANTS = (*_VALUES, slice, np.generic, np.dtype, np.ufunc, re.Pattern, pathl
 _TIMES = (dt.date, dt.time, dt.timedelta, dt.timezone)
 _NATIVE = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _OWN_STATE = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getattr__", "__getattribute__")
-GENERATED = ("<string>", dataclasses.__file__)  # the files of the methods of a dataclass, which change nothing
+GENERATED = ("<string>", dataclasses.__file__, reprlib.__file__)  # of the methods of a dataclass, which change nothing
 _CALLED = ("its function", "its object")
 _NOT_CALLED = frozenset(
     [
