@@ -30,14 +30,16 @@ PENSTOCK_FAST_JPEG size_t unstuff(const uint8_t*& data, const uint8_t* end, uint
       *to++ = *from++;
       continue;
     }
-    if (end - from >= 2 && from[1] == 0) {
-      *to++ = 0xFF;
-      from += 2;
-      continue;
+    do {
+      ++from;
+    } while (from < end && *from == 0xFF);
+    if (from == end) break;
+    const uint8_t kind = *from++;
+    if (kind != 0) {
+      marker = kind;
+      break;
     }
-    while (from < end && *from == 0xFF) ++from;
-    if (from < end) marker = *from++;
-    break;
+    *to++ = 0xFF;
   }
   data = from;
   return static_cast<size_t>(to - out);

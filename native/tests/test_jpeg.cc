@@ -152,6 +152,30 @@ void compare_cut_files() {
   compare_cut(encode(plain, 7), Region{8, 8, 16, 24});
 }
 
+// Bytes that fill, before a stuffed zero: it still says that 0xFF is data.
+void compare_filled_files() {
+  const Region all{0, 0, 1 << 16, 1 << 16};
+  const std::vector<uint8_t> whole = encode(Encoding{40, 56}, 6);
+  const Outcome expected = read_with_both(whole, all);
+  const uint8_t start_of_scan[] = {0xFF, 0xDA};
+  auto at = std::search(whole.begin(), whole.end(), std::begin(start_of_scan), std::end(start_of_scan)) - whole.begin();
+  int count = 0;
+  for (auto i = static_cast<size_t>(at) + 2; i + 2 < whole.size(); ++i) {
+    if (whole[i] != 0xFF || whole[i + 1] != 0) continue;
+    std::vector<uint8_t> file(whole);
+    file.insert(file.begin() + static_cast<std::ptrdiff_t>(i), 2, uint8_t{0xFF});
+    CHECK(read_with_both(file, all).pixels == expected.pixels);
+    ++count;
+  }
+  CHECK(count > 0);
+  for (unsigned seed = 0; seed < 100; ++seed) {  // after the last pixel, where libjpeg-turbo has read ahead or not
+    std::vector<uint8_t> file = encode(Encoding{13, 17}, seed);
+    file.resize(file.size() - 2);
+    file.insert(file.end(), {0xFF, 0xFF, 0x00, 0xD9});
+    read_with_both(file, all);
+  }
+}
+
 void compare_damaged_files() {
   const Region whole{0, 0, 1 << 16, 1 << 16};
   Encoding encoding{40, 56};
@@ -176,6 +200,7 @@ int main(int count, char** arguments) {
   const int unaided = compare_files(files);
   if (BaselineReader::is_supported()) CHECK(unaided > 2 * files);  // the rest is of small or unusual files
   compare_damaged_files();
+  compare_filled_files();
   compare_cut_files();
   return 0;
 }
