@@ -34,7 +34,7 @@ from penstock.dryrun.summary import summary
         ({"ids": [3, 4], "none": None, "boxes": []}, '{"ids": [3, 4], "none": None, "boxes": []}'),
         (["a", "b"], "['a', 'b']"),
         ([{"x": 1}] * 9, "[{'x': 1}, {'x': 1}, {'x': 1}, … (9 values)]"),
-        (np.datetime64("NaT"), "NaT"),
+        (np.datetime64("NaT", "s"), "NaT"),
         (np.timedelta64(5, "s"), "5 seconds"),
         (np.float32(0.25), "0.25"),
         (Ragged.from_lists([[1, 2], [3]]) if hasattr(Ragged, "from_lists") else 1, None),

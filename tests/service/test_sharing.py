@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -416,8 +417,7 @@ def test_an_executor_of_this_process_cannot_be_shared():
 def test_a_pipeline_that_is_tied_to_the_thread_of_its_consumer_cannot_be_shared():
     import sqlite3
 
-    connection = sqlite3.connect(":memory:")
-    with pytest.raises(PlanError, match="by no thread but the consumer's"):
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(PlanError, match="no thread but the consum"):
         D.range(3).map(lambda x: connection.execute("select 1").fetchone()).share("x")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import io
 import lzma
@@ -145,8 +146,11 @@ def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(room, "require", missing)
     (tmp_path / "x").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
-    with pytest.raises(MissingDependencyError, match=r"reading .*x needs zstandard.*penstock\[compression\]"):
+    with pytest.raises(MissingDependencyError, match=r"reading .*x needs zstandard.*penstock\[compression\]") as raised:
         content_of(tmp_path / "x")
+    half_open = [each for each in gc.get_objects() if isinstance(each, room._Decompressed)]
+    assert raised.tb is not None  # whose frames would hold it
+    assert not half_open
 
 
 def test_files_are_closed(tmp_path):

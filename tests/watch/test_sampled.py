@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from penstock.engine.tasks.compile import compiled
 from penstock.watch import counters as counting
 from penstock.watch.counters import Counters
 from penstock.watch.counts import CALLS, FIRST_CALLS, QUICK, ROWS, WALL
-from penstock.watch.sampled import QUICK_SAMPLE, Tally
+from penstock.watch.sampled import QUICK_SAMPLE, SampledChain, Tally, operation_in
 
 STEPS = Dataset.range(10_000).map(lambda x: x + 1, vectorized=True).shuffle(seed=0).batch(4)
 
@@ -87,3 +89,19 @@ def test_a_tally_gives_the_time_to_the_operation_that_reads():
     tally.add(1, 10, 40, 500, 400)
     assert tally.of(of_batches=False, has_time=True) == (2, 30, 1500, 1300, 120)
     assert tally.of(of_batches=True, has_time=False) == (2, 3, 0, 0, 120)
+
+
+class Locals(dict):
+    """The variables of a frame as Python 3.13 gives them: their names are a list."""
+
+    def keys(self):
+        return list(super().keys())
+
+
+def test_the_operation_of_a_chain_is_found_among_the_variables_of_its_frame():
+    chain = object.__new__(SampledChain)
+    chain.operations = ["range", "map", "batch"]
+    steps = [SimpleNamespace(change=change) for change in (len, None, len, len)]
+    frame = SimpleNamespace(f_locals=Locals(self=chain, chunk=None, down=steps[:3], waiting=[1]))
+    assert operation_in(frame) == "batch"
+    assert operation_in(SimpleNamespace(f_locals=Locals(self=chain))) is None

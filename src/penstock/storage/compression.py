@@ -129,7 +129,10 @@ def open_decompressed(path: str, compression: str | None = "auto") -> io.Buffere
         compression = compression_of(first_bytes(path))
     elif compression in _MAGIC.values() and compression == _named(path) and compression_of(first_bytes(path)) is None:
         raise _misnamed(path)
-    return _UpToDamage(_raw(path) if compression is None else _Decompressed(path, compression), _AT_ONCE)
+    if compression is None:
+        return _UpToDamage(_raw(path), _AT_ONCE)
+    make = _maker(compression, path)
+    return _UpToDamage(_Decompressed(path, compression, make, _raw(path)), _AT_ONCE)
 
 
 def decompress(data: bytes, compression: str, where: str, most: int = _LARGEST) -> bytes:
@@ -139,7 +142,7 @@ def decompress(data: bytes, compression: str, where: str, most: int = _LARGEST) 
     >>> decompress(gzip.compress(b"abc"), "gzip", "x.gz")
     b'abc'
     """
-    with _Decompressed(where, compression, io.BytesIO(data)) as file:
+    with _Decompressed(where, compression, _maker(compression, where), io.BytesIO(data)) as file:
         parts: list[bytes] = []
         size = 0
         while part := file.read(_AT_ONCE):
@@ -211,12 +214,12 @@ def _raw(path: str) -> io.RawIOBase:
 class _Decompressed(io.RawIOBase):
     """The content of one or several compressed streams, one after another in a file."""
 
-    def __init__(self, path: str, compression: str, file: io.RawIOBase | io.BytesIO | None = None) -> None:
+    def __init__(self, path: str, compression: str, make: _Maker, file: io.RawIOBase | io.BytesIO) -> None:
         self._path = path
         self._compression = compression
-        self._make = _maker(compression, path)
+        self._make = make
         self._decompressor: Decompressor | None = None
-        self._file = _raw(path) if file is None else file
+        self._file = file
         self._at_once = _ZSTD_AT_ONCE if compression == "zstd" else _AT_ONCE
         self._read = 0  # bytes of the file
         self._begun = 0  # the beginning of the current stream in the file

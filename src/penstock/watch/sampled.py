@@ -108,7 +108,7 @@ def operation_in(frame: FrameType) -> OperationCounters | None:
     """
     here = frame.f_locals
     chain = here.get("self")
-    if not isinstance(chain, SampledChain) or not {"chunk", "down", "waiting"} <= here.keys():
+    if not isinstance(chain, SampledChain) or not {"chunk", "down", "waiting"}.issubset(here):
         return None
     steps: Sequence[Step] = here["down"]
     changing = [each for each, step in zip(chain.operations, steps, strict=False) if step.change is not None]
