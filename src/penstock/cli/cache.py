@@ -151,13 +151,10 @@ def write_elements(elements: Iterator[Any], to: str, *, overwrite: bool) -> None
             write_parquet_files(rows, path, max_bytes=None, overwrite=overwrite, compression="snappy", call="export")
         return [path]
 
-    try:
-        if is_url(to):
-            write_to_url(write, to, None, in_shards=False, overwrite=overwrite)
-        else:
-            write(without_file_scheme(to))
-    except FileExistsError as error:
-        raise FileExistsError(str(error).replace("overwrite=True", "--overwrite")) from None
+    if is_url(to):
+        write_to_url(write, to, None, in_shards=False, overwrite=overwrite)
+    else:
+        write(without_file_scheme(to))
 
 
 def _elements(store: CacheStore) -> Iterator[Any]:

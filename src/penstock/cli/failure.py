@@ -1,12 +1,36 @@
-"""Display of the user's exceptions as Python shows them."""
+"""Display of the user's exceptions as Python shows them, and of Penstock's in the words of a command line."""
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parent.parent)
+
+_ENVIRONMENT = {  # where a command finds what a program gives as `storage_options=`, by the schemes of URLs
+    "s3|r2": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public store, AWS_REGION "
+    "and AWS_ENDPOINT_URL",
+    "gs": "GOOGLE_SERVICE_ACCOUNT, the path of a key file, or GOOGLE_SKIP_SIGNATURE=true for a public store",
+    "az|abfss?": "AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a public "
+    "store",
+    "hf": "HF_TOKEN",
+}
+
+
+def for_commands(text: str) -> str:
+    """Return the text of an error with the options of a command instead of arguments of Python.
+
+    >>> for_commands("a.tar exists already; remove it, or pass overwrite=True")
+    'a.tar exists already; remove it, or pass --overwrite'
+    """
+    text = text.replace("overwrite=True", "--overwrite")
+    if "storage_options=" not in text:
+        return text
+    found = (told for schemes, told in _ENVIRONMENT.items() if re.search(rf"\b({schemes})://", text))
+    told = next(found, "the variables of the store's own tools")
+    return f"{text}. A command has no storage_options=, but reads the environment: {told}"
 
 
 def print_error(error: Exception) -> None:

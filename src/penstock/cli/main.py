@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from penstock import __version__
+from penstock.cli.failure import for_commands
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError, ElementError, MissingDependencyError, PlanError
@@ -36,7 +37,7 @@ def _status(asked: argparse.Namespace) -> int:
     try:
         return asked.do(asked)
     except (TargetError, MissingDependencyError) as error:
-        print(f"penstock: {error}", file=sys.stderr)
+        print(f"penstock: {for_commands(str(error))}", file=sys.stderr)
         return REFUSED
     except BrokenPipeError:  # the reader of the output is gone; the interpreter would report it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -337,7 +338,7 @@ def _cache(asked: argparse.Namespace) -> int:
         "ls": saved.list_saved,
         "info": saved.describe_saved,
         "verify": saved.verify_saved,
-        "clear": saved.refuse_to_clear,
+        "clear": saved.clear_saved,
         "export": saved.export_saved,
     }
     folder = without_file_scheme(asked.folder)
@@ -351,5 +352,5 @@ def _with_files(do: Callable[[], bool]) -> int:
     try:
         return 0 if do() else FAILED
     except (DataError, ElementError, PlanError, OSError) as error:
-        print(f"penstock: {error}", file=sys.stderr)
+        print(f"penstock: {for_commands(str(error))}", file=sys.stderr)
         return FAILED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
 from penstock.sources.saved.manifest import NAME
 from penstock.sources.saved.reading import SavedSource, saved
-from penstock.sources.saved.remote import SavedObjects, saved_objects
-from penstock.storage.remote.file import is_url
+from penstock.sources.saved.remote import SavedObjects, objects_left_over, saved_objects
+from penstock.storage.remote.file import RemoteFile, is_url
+from penstock.storage.remote.writing import delete_objects
 
 _ROWS_AT_ONCE = 1 << 12
 
@@ -51,6 +52,12 @@ def describe_saved(folder: str, terminal: Terminal, *, key: str | None = None) -
         terminal.show(f"{name:9} {text}", 0)
     for leaf in manifest.leaves:
         terminal.show(f"leaf      {leaf.spec()!r} in {', '.join(leaf.files)}", 0)
+    if is_url(folder) and (left := objects_left_over(folder)):
+        terminal.say(
+            f"also there: {_amount(left)} of saves that were ended before they were complete, or are under way. If no "
+            f"program saves there, `penstock cache clear {folder}` deletes them, and keeps the dataset.",
+            0,
+        )
     return True
 
 
@@ -69,8 +76,12 @@ def verify_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> 
     return say_damaged(folder, source.length, np.concatenate(lost), advice, terminal)
 
 
-def refuse_to_clear(folder: str, terminal: Terminal, *, key: str | None = None, keep_latest: bool = False) -> bool:
-    """Refuse to remove a saved dataset."""
+def clear_saved(folder: str, terminal: Terminal, *, key: str | None = None, keep_latest: bool = False) -> bool:
+    """Delete what saves to a URL have left that did not end; refuse to remove a saved dataset."""
+    if is_url(folder) and (left := objects_left_over(folder)):
+        delete_objects(left, None)
+        terminal.say(f"{folder}: deleted {_amount(left)} of saves that did not end", 0)
+        return True
     raise DataError(f"{folder}: it is a saved dataset, which no pipeline makes again; remove the folder yourself")
 
 
@@ -96,6 +107,10 @@ def _saved_at(folder: str) -> str:
 def _elements(source: SavedSource | SavedObjects) -> Iterator[Any]:
     for low in range(0, source.length, _ROWS_AT_ONCE):
         yield from source.read_many(np.arange(low, min(low + _ROWS_AT_ONCE, source.length))).elements()
+
+
+def _amount(left: Sequence[RemoteFile]) -> str:
+    return f"{many(len(left), 'object')} ({size(sum(each.size for each in left))})"
 
 
 def _size(source: SavedSource | SavedObjects) -> str:

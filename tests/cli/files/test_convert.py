@@ -100,7 +100,7 @@ def test_another_conversion_that_was_interrupted_is_not_mixed_with_this_one(monk
 def test_shards_of_an_earlier_conversion_are_refused_or_replaced():
     told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
     before = sorted(os.listdir())
-    with pytest.raises(TargetError, match=r"b-00000-of-.* exists already.*earlier run.*pass --overwrite"):
+    with pytest.raises(TargetError, match=r"b-00000-of-.* exists already.*earlier run"):
         told(["a.tfrecord"], "b.tfrecord", max_bytes=2000)
     assert sorted(os.listdir()) == before
     told(["a.tfrecord"], "b.tfrecord", max_bytes=2000, overwrite=True)

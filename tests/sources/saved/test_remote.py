@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from penstock.cli.main import main
 from penstock.core.errors import DataError, PlanError
+from penstock.sources.saved import remote
 from penstock.sources.saved.manifest import NAME
 from penstock.testing.laws import same, verify_resume
 from tests.sources.damage import sealed
@@ -73,8 +74,23 @@ def test_a_saved_dataset_is_kept_or_replaced_as_a_whole(store):
     old = D.load(URL, storage_options=OPTIONS)
     assert list(saved(["other"], overwrite=True)) == ["other"]
     assert not set(before).intersection(store.find("/saved")) - {f"/saved/a/{NAME}"}
-    with pytest.raises(OSError, match="no such object"):
+    with pytest.raises(FileNotFoundError, match=r"is gone, which was there when the dataset was made"):
         list(old)
+
+
+def test_a_dataset_that_is_replaced_while_it_is_loaded_is_the_new_one(store, monkeypatch):
+    saved(["old"])
+    find = remote.find_objects
+
+    def replaced_once(urls, options):
+        if not urls[0].endswith(NAME) and not replaced:
+            replaced.append(True)
+            saved(["new", "ones"], overwrite=True)
+        return find(urls, options)
+
+    replaced = []
+    monkeypatch.setattr(remote, "find_objects", replaced_once)
+    assert list(D.load(URL, storage_options=OPTIONS)) == ["new", "ones"]
 
 
 def test_nothing_is_left_if_sending_fails(store, monkeypatch):
@@ -186,6 +202,24 @@ def test_the_command_reads_it(store, tmp_path, capsys, monkeypatch):
     assert "copy the whole folder again" in " ".join(capsys.readouterr().out.split())
     assert main(["cache", "ls", "memory://saved/none"]) == 1
     assert "no such object" in capsys.readouterr().err
+
+
+def test_what_a_killed_save_has_left_is_named_and_deleted_by_the_command(store, capsys):
+    saved(["one", "two"])
+    left = [each for each in store.find("/saved") if not each.endswith(NAME)]
+    assert len(left) == 3
+    store.rm(f"/saved/a/{NAME}")  # which a save sends last
+    saved(["one", "two"])
+    store.pipe_file("/saved/a/leaf-notes.txt", b"mine")
+    assert main(["cache", "info", URL]) == 0
+    assert "also there: 3 objects (" in " ".join(capsys.readouterr().out.split())
+    assert main(["cache", "clear", URL]) == 0
+    assert "deleted 3 objects (" in capsys.readouterr().out
+    assert not set(left).intersection(store.find("/saved"))
+    assert store.exists("/saved/a/leaf-notes.txt")
+    assert list(D.load(URL, storage_options=OPTIONS)) == ["one", "two"]
+    assert main(["cache", "clear", URL]) == 1
+    assert "it is a saved dataset" in capsys.readouterr().err
 
 
 def test_a_pattern_of_several_folders_is_refused(store):

@@ -91,3 +91,14 @@ def test_a_wrong_name_is_one_line(capsys):
     printed = "".join(capsys.readouterr())
     assert "no such object" in printed
     assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("command", "status"), [(["inspect", "s3://data/a.tar"], 2), (["cache", "info", "s3://data/saved"], 1)]
+)
+def test_a_denied_command_names_the_environment_and_no_argument_of_python(command, status, server, capsys):
+    server.told(status=403, code="AccessDenied")
+    assert main(command) == status
+    printed = "".join(capsys.readouterr())
+    assert "access is denied" in printed
+    assert "reads the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true" in printed

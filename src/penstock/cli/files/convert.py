@@ -104,9 +104,7 @@ def _send(plan: Conversion, to: str, terminal: Terminal, workers: int | None, *,
         if not overwrite:
             refuse_existing(plan.names, None)
         write_to_url(write, to, None, in_shards=plan.names != [to], overwrite=overwrite)
-    except FileExistsError as error:
-        raise TargetError(str(error).replace("overwrite=True", "--overwrite")) from None
-    except PlanError as error:
+    except (FileExistsError, PlanError) as error:
         raise TargetError(str(error)) from None
     return made
 
@@ -256,7 +254,7 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
         raise TargetError(f"{there[0]} exists already; remove it, or pass --overwrite")
     others = [] if plan.names == [to] else [path for path in existing_shards(to) if path not in there]
     if others and not overwrite:
-        raise TargetError(shard_exists(others[0]).replace("overwrite=True", "--overwrite"))
+        raise TargetError(shard_exists(others[0]))
     for path in [*there, *others]:
         os.unlink(path)
     with open(note, "w") as file:

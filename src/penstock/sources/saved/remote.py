@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
@@ -32,10 +33,12 @@ from penstock.sources.saved.writing import write_files
 from penstock.storage.local import Extent, file_size, read_extent
 from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.file import RemoteFile, shown_url
-from penstock.storage.remote.listing import find_objects
+from penstock.storage.remote.listing import find_below, find_objects
 from penstock.storage.remote.opened import open_parts
 from penstock.storage.remote.stores import scheme_of, split_url
 from penstock.storage.remote.writing import delete_objects, write_to_url
+
+_PART = re.compile(r"leaf-\d+-[0-9a-f]{8}(\.\w+)?\.npy|penstock-[0-9a-f]{8}\.crc32c")  # names that `save_to_url` gives
 
 
 @frozen(eq=False)
@@ -233,12 +236,16 @@ class TextRowsOfObject(ObjectRows):
 def saved_objects(url: str, options: Mapping[str, Any] | None) -> SavedObjects:
     """Return the source of `Dataset.load` of a URL: the objects are found now, and read later."""
     folder = shown_url(url).rstrip("/")
-    manifest = _manifest(url, options)
-    names = [*manifest.files, *([] if manifest.crc32c is None else [manifest.sums])]
-    try:
-        found = find_objects([_below(url, name) for name in names], options) if names else []
-    except FileNotFoundError as error:
-        raise DataError(f"load({folder!r}): {error}; copy the whole folder again, or save it again") from None
+    manifest, before = _manifest(url, options), None
+    while True:
+        names = [*manifest.files, *([] if manifest.crc32c is None else [manifest.sums])]
+        try:
+            found = find_objects([_below(url, name) for name in names], options) if names else []
+            break
+        except FileNotFoundError as error:
+            manifest, before = _manifest(url, options), manifest
+            if manifest == before:  # otherwise another dataset has replaced it meanwhile
+                raise DataError(f"load({folder!r}): {error}; copy the whole folder again, or save it again") from None
     objects = {name: cast("RemoteFile", file) for name, file in zip(names, found, strict=True)}
     for name in manifest.files:
         check_saved_size(folder, manifest, name, objects[name].size)
@@ -290,3 +297,19 @@ def save_to_url(
     write_to_url(write, _below(url, NAME), options, in_shards=False, overwrite=overwrite)
     if replaced is not None:
         delete_objects([_below(url, name) for name in (*replaced.files, replaced.sums)], options)
+
+
+def objects_left_over(url: str, options: Mapping[str, Any] | None = None) -> list[RemoteFile]:
+    """Return the objects in the folder of a dataset that belong to saves that did not end, or have not ended yet.
+
+    Their names are those of parts of a dataset that its manifest, if there is one, does not have. A web server has no
+    listing, so nothing is known of it.
+    """
+    if scheme_of(url) == "http":
+        return []
+    used: set[str] = set()
+    with suppress(FileNotFoundError):
+        manifest = _manifest(url, options)
+        used = {*manifest.files, manifest.sums}
+    there = find_below(f"{url.rstrip('/')}/", options)
+    return [each for each in there if (name := each.rpartition("/")[2]) not in used and _PART.fullmatch(name)]

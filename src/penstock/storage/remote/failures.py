@@ -15,6 +15,7 @@ class Reason(Enum):
     """The kind of a failure."""
 
     MISSING = "missing"
+    GONE = "gone"
     NO_CONTAINER = "no container"
     DENIED = "denied"
     WRONG_KEYS = "wrong keys"
@@ -249,8 +250,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         left += [other for other in (each.__cause__, each.__context__) if other is not None]
 
 
-def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.0) -> Exception:
-    """Return the error to raise for an object, or an operation, after a number of tries.
+def failed(
+    failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.0, *, action: str = "read it"
+) -> Exception:
+    """Return the error to raise for an object, or an operation, after a number of tries of an action.
 
     An `OSError` has the URL as `filename`; changed data, and a server that cannot be read from, is a `DataError`.
     """
@@ -263,7 +266,7 @@ def failed(failure: StoreFailure, what: str, tries: int = 1, seconds: float = 0.
         return DataError(f"{what}: {_DATA[failure.kind].format(told=told)}")
     number, words = _OTHERS[failure.kind]
     tried = f" after {tries} tries in {seconds:.0f} s" if tries > 1 else ""
-    return OSError(number, words.format(told=told, tried=tried), str(what))
+    return OSError(number, words.format(told=told, tried=tried, action=action), str(what))
 
 
 _DATA = {
@@ -276,11 +279,15 @@ _DATA = {
 }
 _OTHERS = {
     Reason.MISSING: (errno.ENOENT, "there is no such object{told}; check the name"),
+    Reason.GONE: (
+        errno.ENOENT,
+        "the object is gone, which was there when the dataset was made{told}; make or load the dataset again",
+    ),
     Reason.NO_CONTAINER: (
         errno.ENOENT,
         "there is no such bucket or container{told}; check the name, and endpoint_url= of a store of your own",
     ),
-    Reason.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may read it"),
+    Reason.DENIED: (errno.EACCES, "access is denied{told}; give storage_options= with keys that may {action}"),
     Reason.WRONG_KEYS: (
         errno.EACCES,
         "the credentials are wrong{told}; check the keys in storage_options= or in the environment",
@@ -311,7 +318,7 @@ _OTHERS = {
     ),
     Reason.SLOW_DOWN: (
         errno.EIO,
-        "the store refuses requests as too many{told}{tried}; read with fewer processes",
+        "the store refuses requests as too many{told}{tried}; use fewer processes",
     ),
     Reason.TIMEOUT: (errno.ETIMEDOUT, "the store does not answer in time{told}{tried}; check the network"),
     Reason.CONNECTION: (

@@ -299,6 +299,8 @@ class Fetcher:
                 content = self._requested(piece)
             except Exception as error:  # noqa: BLE001 - any library's
                 failure = classify(error)
+                if failure.kind is Reason.MISSING:  # it was found before
+                    failure = failure._replace(kind=Reason.GONE)
             else:
                 self._finish(piece, content)
                 if cache is not None:

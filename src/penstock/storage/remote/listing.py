@@ -131,7 +131,7 @@ def _listed(access: Access, prefix: str, url: str) -> list[ObjectInfo]:
             f"{shown_url(url)}: a web server has no listing of a folder or pattern; give the URLs of its files, as a "
             "list, or copy the folder to this machine"
         )
-    found = answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url), access)
+    found = answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url), access, action="list it")
     return _without_folders(access, prefix, found)
 
 

@@ -59,13 +59,13 @@ def answer_of(
     what: str,
     access: Access,
     *,
+    action: str = "read it",
     stopped: threading.Event | None = None,
 ) -> T:
     """Return the result of a request other than of a range, such as for a size or a listing.
 
     Failures are tried again as those of ranges are, unless `stopped` is set, and for less time while no server has
-    answered. The error of the last try has `what`,
-    the URL.
+    answered. The error of the last try has `what`, the URL, and names the `action` if it is denied.
     """
     retry, number, wake = Retry(access), 0, stopped or threading.Event()
     while True:
@@ -82,4 +82,4 @@ def answer_of(
             _ANSWERED.add(access.token)
         pause = retry.pause_after(failure, math.inf if access.token in _ANSWERED else _UNKNOWN_SECONDS[failure.kind])
         if pause is None or wake.wait(pause):
-            raise failed(failure, what, number, retry.seconds)
+            raise failed(failure, what, number, retry.seconds, action=action)

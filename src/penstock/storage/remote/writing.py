@@ -76,7 +76,7 @@ def write_to_url(
             if sent.unconfirmed == keys[-1]:
                 error.add_note(
                     f"The store did not say whether it has {urls[-1]}: what was sent is left, as it may be complete. "
-                    "Read it, or write it again with overwrite=True"
+                    "Look whether it can be read, or write it again with overwrite=True"
                 )
             elif not any(map(may_replace, sent.tags)):  # what it replaced is gone, and the new one is whole
                 _take_back(store, sent.tags)
@@ -96,7 +96,7 @@ def delete_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> No
 def _delete(keys: Sequence[str], access: Access) -> None:
     for each in keys:
         with suppress(FileNotFoundError):  # another writer has deleted it
-            answer_of(lambda each=each: store_of(access).delete(each), url_of(access, each), access)
+            answer_of(lambda each=each: store_of(access).delete(each), url_of(access, each), access, action="delete it")
 
 
 def refuse_existing(urls: Sequence[str], options: Mapping[str, Any] | None) -> None:
@@ -112,7 +112,7 @@ def _shards_there(url: str, access: Access, key: str) -> list[str]:
     if scheme_of(url) == "http":
         return []
     folder, _, name = key.rpartition("/")
-    listed = answer_of(lambda: list(store_of(access).list(folder)), shown_url(url), access)
+    listed = answer_of(lambda: list(store_of(access).list(folder)), shown_url(url), access, action="list its folder")
     beside = (each.key.rpartition("/") for each in listed)
     return sorted("".join(parts) for parts in beside if parts[0] == folder and is_shard_of(parts[2], name))
 
@@ -133,7 +133,11 @@ def _send(access: Access, key: str, path: str, shown: str, sent: SentObjects, *,
     def write() -> None:
         try:
             sent.tags[key] = answer_of(
-                lambda: store_of(access).write(key, path, create=create), shown, access, stopped=stopped
+                lambda: store_of(access).write(key, path, create=create),
+                shown,
+                access,
+                action="write it",
+                stopped=stopped,
             )
             return
         except PermissionError:  # a clear answer
