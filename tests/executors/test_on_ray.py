@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -181,9 +182,19 @@ def test_a_place_whose_node_is_lost_has_another(cluster, executor):
     cluster.wait_for_nodes()
 
 
+def once_kept(row):
+    """The length of a row, and the folder of caches, once the threads have ended that keep what they have read."""
+    for thread in threading.enumerate():
+        if thread.name == "penstock-fetch":
+            thread.join()
+    return len(row), os.environ["XDG_CACHE_HOME"]
+
+
 def test_later_epochs_read_what_the_nodes_have_kept(cluster, tmp_path, monkeypatch):
     pytest.importorskip("obstore")
     monkeypatch.setattr("penstock.engine.handed_in.workers.STRETCH", 4000)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.FAR_TASK", 1)  # ns: each batch is a task, however fast,
+    monkeypatch.setattr("penstock.engine.tuning.tuner.FAR_PIECE", 1 << 62)  # or slow, it is made
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
     folder = tmp_path / "store" / "data"
     folder.mkdir(parents=True)
@@ -195,8 +206,7 @@ def test_later_epochs_read_what_the_nodes_have_kept(cluster, tmp_path, monkeypat
             "key": "a", "secret": "b", "endpoint_url": f"http://127.0.0.1:{server.port}", "region": "us-east-1",
         }  # fmt: skip
         ds = ps.read_fixed_length("s3://data/rows.bin", 100, storage_options=options)
-        ds = ds.map(lambda row: (time.sleep(0.002), len(row), os.environ["XDG_CACHE_HOME"])[1:])
-        ds = ds.batch(10)  # long enough to be a task each
+        ds = ds.map(once_kept).batch(10)
         ds = ds.with_options(ps.Options(executor=ps.executors.ray(resources={"keeps": 1}, workers=1)))
         first = [batch[1].tolist() for batch in ds.iterator(epoch=0)]
         assert {name for names in first for name in names} == set(kept)
