@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from glob import glob, has_magic
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -20,6 +21,7 @@ INDEX_MAGIC = b"PSINDEX\n"
 
 StorageOptions: TypeAlias = Mapping[str, Any] | Literal[False] | None
 """The `storage_options=` of a call that takes URLs; `False` of one that reads only local files."""
+_URL_AS_PATH = re.compile("(s3|gs|az|abfss?|https?|hf|memory):/[^/]")
 Pattern: TypeAlias = str | bytes | os.PathLike[str]
 
 
@@ -123,6 +125,9 @@ def urls_of(call: str, patterns: Any, storage_options: StorageOptions, name: str
     one = isinstance(patterns, (str, bytes, os.PathLike))
     given: list[Any] = [patterns] if one or not isinstance(patterns, Sequence) else list(patterns)
     urls = [each for each in given if is_url(each)]
+    for each in given:
+        if isinstance(each, os.PathLike) and _URL_AS_PATH.match(text := os.fsdecode(each)):
+            raise PlanError(f"{call}({name}={text!r}): a pathlib.Path drops a slash of a URL; pass the URL as text")
     if storage_options is False:
         if urls:
             raise PlanError(f"{shown_url(urls[0])!r} is a URL; {call} reads only files of the local file system")

@@ -304,10 +304,13 @@ def test_the_log_of_a_database_in_wal_mode_is_read_with_it(path, url, tmp_path):
     assert list(map(repr, pickle.loads(pickle.dumps(source_of(ds))).read_many(np.arange(3)).elements())) == list(
         map(repr, expected[:3])
     )
+    store.rm("/databases/a.db-wal")
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        read_sql(url, "nothing", key="id", **given)
+    assert caught.value.__notes__[-1].endswith("it is in WAL mode, and there is no memory://databases/a.db-wal")
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.pipe_file("/databases/a.db", path.read_bytes())
-    store.rm("/databases/a.db-wal")
     assert list(map(repr, read_sql(url, "dense", key="id", **given))) == list(map(repr, expected))
 
 

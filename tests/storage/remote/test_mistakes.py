@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
 
 import pytest
 
@@ -136,3 +137,16 @@ def test_the_cause_is_said_instead_of_a_type(text, details):
 
 def test_the_words_of_a_key_are_no_reason():
     assert classify(FileNotFoundError("service account file.json")).kind is Reason.MISSING
+
+
+def test_a_url_as_a_path_is_said_to_lack_a_slash():
+    with pytest.raises(
+        PlanError, match=r"read_text\(paths='s3:/data/a\.txt'\): a pathlib\.Path drops a slash of a URL"
+    ):
+        ps.read_text(Path("s3://data/a.txt"))
+
+
+def test_a_bucket_that_is_not_there_is_named_with_the_url_as_given(server, options):
+    with pytest.raises(FileNotFoundError, match="no such bucket") as caught:
+        ps.read_text("s3://other/a.txt", storage_options=options)
+    assert caught.value.filename == "s3://other/a.txt"

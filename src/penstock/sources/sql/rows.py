@@ -57,6 +57,8 @@ class RemoteSqlite:
 
     path: RemoteFile
     log: RemoteFile | None
+    lacks_log: bool = False
+    """True if the file is in WAL mode without a log next to it, as after a checkpoint, or if that was not copied."""
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _kept: list[KeptCopy] = field(default_factory=list["KeptCopy"], init=False, repr=False)
 
@@ -67,13 +69,14 @@ class RemoteSqlite:
         return _opened(self._kept[0].path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RemoteSqlite, (self.path, self.log)
+        return RemoteSqlite, (self.path, self.log, self.lacks_log)
 
 
 def remote_sqlite(path: RemoteFile) -> RemoteSqlite:
     """Return the function that opens a remote file of SQLite, of which the first bytes are read now."""
     in_wal_mode = path.size >= _WRITE_VERSION[1] and read_extent(path, *_WRITE_VERSION) == b"\2"
-    return RemoteSqlite(path, find_beside(path, WAL) if in_wal_mode else None)
+    log = find_beside(path, WAL) if in_wal_mode else None
+    return RemoteSqlite(path, log, lacks_log=in_wal_mode and log is None)
 
 
 def _opened(path: str) -> Any:
@@ -265,6 +268,7 @@ def sql_rows(
         error.add_note(
             f"read_sql({label}): the database{place} cannot answer; check the name of the table or the query"
             + (", and that the file is a complete SQLite database" if place else "")
+            + (f"; it is in WAL mode, and there is no {place.strip()}{WAL}" if getattr(connect, "lacks_log", 0) else "")
         )
         raise
     for name in [key, *(columns or ())]:

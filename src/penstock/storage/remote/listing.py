@@ -72,7 +72,7 @@ def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
     try:
         found_one = answer_of(lambda: store_of(access).head(key), url_of(access, key), access)
     except FileNotFoundError as error:
-        below = [] if scheme_of(url) == "http" else find_below(f"{url}/", options)
+        below = [] if scheme_of(url) == "http" else find_below(url, options)
         if below:
             raise FileNotFoundError(
                 f"{url_of(access, key)} is a prefix, not an object; its {len(below):,} objects match "
