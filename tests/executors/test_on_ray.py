@@ -147,16 +147,22 @@ def test_workers_killed_from_outside_change_nothing(executor, tmp_path):
     assert len(it.stats().events) >= 2
 
 
-def test_a_node_that_dies_changes_nothing(cluster, executor):
+@pytest.mark.parametrize("what", ["node", "raylet"])
+def test_a_node_that_dies_changes_nothing(cluster, executor, what):
     node = cluster.add_node(**NODE)
     ds = D.range(60).map(lambda x: (time.sleep(0.02), np.full(1000, x))[1])
     received = []
     with by(ds, executor).iterator() as it:
         for element in it:
             received.append(int(element[0]))
-            if len(received) == 10:
+            if len(received) == 10 and what == "raylet":
+                for each in node.all_processes["raylet"]:
+                    each.process.kill()
+            elif len(received) == 10:
                 cluster.remove_node(node, allow_graceful=False)
     assert received == list(range(60))
+    if what == "raylet":
+        cluster.remove_node(node, allow_graceful=False)  # what is left of it
     cluster.wait_for_nodes()  # until the loss is known
 
 

@@ -10,27 +10,35 @@ from pathlib import Path
 _PACKAGE = str(Path(__file__).parent.parent)
 
 _ENVIRONMENT = {  # where a command finds what a program gives as `storage_options=`, by the schemes of URLs
-    "s3|r2": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public store, AWS_REGION "
-    "and AWS_ENDPOINT_URL",
+    "s3|r2": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public store; AWS_REGION; "
+    "AWS_ENDPOINT_URL",
     "gs": "GOOGLE_SERVICE_ACCOUNT, the path of a key file, or GOOGLE_SKIP_SIGNATURE=true for a public store",
-    "az|abfss?": "AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a public "
-    "store",
+    "az|abfss?": "AZURE_STORAGE_ACCOUNT_NAME, with AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a "
+    "public store",
     "hf": "HF_TOKEN",
 }
+_IN_COMMANDS = (
+    ("overwrite=True", "--overwrite"),
+    ("storage_options= with keys", "keys in the environment"),
+    (", or anon=True for a public store", ""),
+    ("storage_options= or in the environment", "the environment"),
+    ("storage_options={'region': ...}", "the region in the environment"),
+    ("storage_options=", "the environment"),
+)
 
 
-def for_commands(text: str) -> str:
-    """Return the text of an error with the options of a command instead of arguments of Python.
+def for_commands(error: BaseException) -> str:
+    """Return the text and the notes of an error, with what a command takes instead of arguments of Python.
 
-    >>> for_commands("a.tar exists already; remove it, or pass overwrite=True")
+    >>> for_commands(FileExistsError("a.tar exists already; remove it, or pass overwrite=True"))
     'a.tar exists already; remove it, or pass --overwrite'
     """
-    text = text.replace("overwrite=True", "--overwrite")
-    if "storage_options=" not in text:
-        return text
-    found = (told for schemes, told in _ENVIRONMENT.items() if re.search(rf"\b({schemes})://", text))
-    told = next(found, "the variables of the store's own tools")
-    return f"{text}. A command has no storage_options=, but reads the environment: {told}"
+    text = "\n".join([str(error), *getattr(error, "__notes__", ())])
+    names_options = "storage_options=" in text
+    for python, command in _IN_COMMANDS:
+        text = text.replace(python, command)
+    told = next((told for schemes, told in _ENVIRONMENT.items() if re.search(rf"\b({schemes})://", text)), None)
+    return f"{text} (environment: {told})" if names_options and told else text
 
 
 def print_error(error: Exception) -> None:

@@ -37,7 +37,7 @@ def _status(asked: argparse.Namespace) -> int:
     try:
         return asked.do(asked)
     except (TargetError, MissingDependencyError) as error:
-        print(f"penstock: {for_commands(str(error))}", file=sys.stderr)
+        print(f"penstock: {for_commands(error)}", file=sys.stderr)
         return REFUSED
     except BrokenPipeError:  # the reader of the output is gone; the interpreter would report it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -352,5 +352,5 @@ def _with_files(do: Callable[[], bool]) -> int:
     try:
         return 0 if do() else FAILED
     except (DataError, ElementError, PlanError, OSError) as error:
-        print(f"penstock: {for_commands(str(error))}", file=sys.stderr)
+        print(f"penstock: {for_commands(error)}", file=sys.stderr)
         return FAILED
