@@ -36,8 +36,14 @@ def list_saved(folder: str, terminal: Terminal) -> bool:
 
 
 def describe_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
-    """Show the rows and the leaves of the elements."""
-    source = _chosen(folder, key)
+    """Show the rows and the leaves of the elements, and what saves that did not end have left at a URL."""
+    left = _left_over(folder)
+    try:
+        source = _chosen(folder, key)
+    except FileNotFoundError as error:
+        if left:
+            error.add_note(left)
+        raise
     manifest = source.manifest
     facts = [
         ("key", manifest.digest),
@@ -52,12 +58,8 @@ def describe_saved(folder: str, terminal: Terminal, *, key: str | None = None) -
         terminal.show(f"{name:9} {text}", 0)
     for leaf in manifest.leaves:
         terminal.show(f"leaf      {leaf.spec()!r} in {', '.join(leaf.files)}", 0)
-    if is_url(folder) and (left := objects_left_over(folder)):
-        terminal.say(
-            f"also there: {_amount(left)} of saves that were ended before they were complete, or are under way. If no "
-            f"program saves there, `penstock cache clear {folder}` deletes them, and keeps the dataset.",
-            0,
-        )
+    if left:
+        terminal.say(left, 0)
     return True
 
 
@@ -82,6 +84,7 @@ def clear_saved(folder: str, terminal: Terminal, *, key: str | None = None, keep
         delete_objects(left, None)
         terminal.say(f"{folder}: deleted {_amount(left)} of saves that did not end", 0)
         return True
+    _chosen(folder, key)
     raise DataError(f"{folder}: it is a saved dataset, which no pipeline makes again; remove the folder yourself")
 
 
@@ -107,6 +110,16 @@ def _saved_at(folder: str) -> str:
 def _elements(source: SavedSource | SavedObjects) -> Iterator[Any]:
     for low in range(0, source.length, _ROWS_AT_ONCE):
         yield from source.read_many(np.arange(low, min(low + _ROWS_AT_ONCE, source.length))).elements()
+
+
+def _left_over(folder: str) -> str:
+    left = objects_left_over(folder) if is_url(folder) else []
+    if not left:
+        return ""
+    return (
+        f"also there: {_amount(left)} of saves that were ended before they were complete, or are under way. If no "
+        f"program saves there, `penstock cache clear {folder}` deletes them, and keeps a complete dataset."
+    )
 
 
 def _amount(left: Sequence[RemoteFile]) -> str:

@@ -236,16 +236,17 @@ class TextRowsOfObject(ObjectRows):
 def saved_objects(url: str, options: Mapping[str, Any] | None) -> SavedObjects:
     """Return the source of `Dataset.load` of a URL: the objects are found now, and read later."""
     folder = shown_url(url).rstrip("/")
-    manifest, before = _manifest(url, options), None
+    manifest = _manifest(url, options)
     while True:
         names = [*manifest.files, *([] if manifest.crc32c is None else [manifest.sums])]
         try:
             found = find_objects([_below(url, name) for name in names], options) if names else []
             break
         except FileNotFoundError as error:
-            manifest, before = _manifest(url, options), manifest
-            if manifest == before:  # otherwise another dataset has replaced it meanwhile
+            again = _manifest(url, options)
+            if again == manifest:  # otherwise another dataset has replaced it meanwhile
                 raise DataError(f"load({folder!r}): {error}; copy the whole folder again, or save it again") from None
+            manifest = again
     objects = {name: cast("RemoteFile", file) for name, file in zip(names, found, strict=True)}
     for name in manifest.files:
         check_saved_size(folder, manifest, name, objects[name].size)
@@ -302,8 +303,8 @@ def save_to_url(
 def objects_left_over(url: str, options: Mapping[str, Any] | None = None) -> list[RemoteFile]:
     """Return the objects in the folder of a dataset that belong to saves that did not end, or have not ended yet.
 
-    Their names are those of parts of a dataset that its manifest, if there is one, does not have. A web server has no
-    listing, so nothing is known of it.
+    Their names are those of parts of a dataset that its manifest, if there is one, does not have. Folders below it are
+    other datasets. A web server has no listing, so nothing is known of it.
     """
     if scheme_of(url) == "http":
         return []
@@ -311,5 +312,6 @@ def objects_left_over(url: str, options: Mapping[str, Any] | None = None) -> lis
     with suppress(FileNotFoundError):
         manifest = _manifest(url, options)
         used = {*manifest.files, manifest.sums}
-    there = find_below(f"{url.rstrip('/')}/", options)
-    return [each for each in there if (name := each.rpartition("/")[2]) not in used and _PART.fullmatch(name)]
+    folder = split_url(url, options)[1].strip("/")
+    there = ((*each.key.rpartition("/"), each) for each in find_below(url, options))
+    return [file for above, _, name, file in there if above == folder and name not in used and _PART.fullmatch(name)]
