@@ -9,6 +9,7 @@ from bench.workloads.once import each_once
 
 VARIANTS = ()
 ROWS, BATCH = 60_000, 64
+ROUNDS = 15  # an epoch takes 0.15 to 0.4 s, and the machine may be half as fast for longer than that
 TORCH = ({}, {"default_collate": True})
 KINDS = {
     "stacked": "dicts of two small arrays, two numbers and a text → a function that returns another dict",
@@ -33,6 +34,7 @@ def job(kind: str) -> Job:
         ),
         check=lambda label, checks: check(checks, kind),
         target=Target(of_limit=1.5, of_best_peer=1.5),
+        rounds=ROUNDS,
         options={"rows": ROWS, "batch": BATCH, "kind": kind},
         footnotes=("Generators and torch DataLoader make batches with NumPy, one `np.stack` or `np.array` a key.",),
     )

@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict, UserDict, defaultdict, deque
 from typing import NamedTuple
 
 import cloudpickle
@@ -233,3 +233,23 @@ def test_a_class_that_the_user_registered_is_a_node():
     )
     assert flatten(Registered(5))[0] == [5]
     assert not is_leaf(Registered(5))
+
+
+class Row(dict):
+    """A subclass whose construction is not known."""
+
+
+@pytest.mark.parametrize("element", [OrderedDict(x=1, y=(2,)), defaultdict(int, x=1, y=2), deque([1, 2])])
+def test_ordered_and_default_dicts_and_deques_are_nodes(element):
+    leaves, structure = flatten(element)
+    assert leaves == [1, 2]
+    made = unflatten(structure, [3, 4])
+    assert type(made) is type(element)
+    assert flatten(made)[0] == [3, 4]
+
+
+@pytest.mark.parametrize("element", [Row(x=1), Counter("ab"), UserDict(x=1), type("Items", (list,), {})([1])])
+def test_other_subclasses_and_mappings_are_leaves(element):
+    leaves, structure = flatten(element)
+    assert leaves[0] is element
+    assert structure is LEAF

@@ -1,6 +1,8 @@
 """The nesting of an element: flattened into leaves and rebuilt.
 
-Nodes are dicts, tuples, lists, named tuples, dataclasses and `None` (a node without leaves); everything else is a leaf.
+Nodes are dicts (also `OrderedDict` and `defaultdict`), tuples, lists, deques, named tuples, dataclasses and `None` (a
+node without leaves).
+Everything else is a leaf, including other subclasses of these: how to make one is not known.
 """
 
 from __future__ import annotations
