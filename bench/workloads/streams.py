@@ -35,7 +35,7 @@ def job(kind: str) -> Job:
             Contender("tfdata", "tf.data", "streams", {"rows": FEW}),
         ),
         check=lambda label, checks: check(checks, kind),
-        target=Target(of_limit=0.7 if kind == "filter" else 0.5),
+        target=Target(of_limit=0.8 if kind == "filter" else 0.5),
         options={"rows": ROWS, "batch": BATCH, "kind": kind},
         footnotes=(f"tf.data runs over {FEW:,} elements, to save time; the figures are per second.",),
     )

@@ -12,6 +12,7 @@
 #include <numpy/arrayscalars.h>
 
 #include "bindings/buffers.h"
+#include "bindings/items.h"
 #include "bindings/module.h"
 #include "kernels/padded.h"
 #include "kernels/streamed.h"
@@ -286,27 +287,28 @@ nb::object items_at(const nb::list& list, nb::handle positions) {
   const std::size_t count = buffer.rows();
   nb::object made = nb::steal(PyList_New(static_cast<Py_ssize_t>(count)));
   if (!made.is_valid()) nb::raise_python_error();
+  const Items items(list);  // not earlier: to make a list may run code that shortens the other one
+  const std::size_t size = items.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const auto size = static_cast<std::int64_t>(list.size());  // another thread may shorten it
-    if (at[i] < 0 || at[i] >= size) return nb::none();
-    constexpr std::size_t kAhead = 16;  // items whose counts of references are requested from memory
-    if (i + kAhead < count && at[i + kAhead] >= 0 && at[i + kAhead] < size)
-      __builtin_prefetch(PyList_GetItem(list.ptr(), static_cast<Py_ssize_t>(at[i + kAhead])), 1);
-    nb::object item = list[static_cast<std::size_t>(at[i])];
-    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), item.release().ptr());  // takes it
+    const auto place = static_cast<std::size_t>(at[i]);  // of a negative position, one beyond the end
+    if (place >= size) return nb::none();
+    const auto ahead = static_cast<std::size_t>(i + kItemsAhead < count ? at[i + kItemsAhead] : at[i]);
+    if (ahead < size) __builtin_prefetch(items[ahead], 1);
+    PyList_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(items[place]));
   }
   return made;
 }
 
 // Returns the type of all values; None if they have several, or there are none.
 nb::object one_type(const nb::list& values) {
-  const std::size_t count = values.size();
+  const Items items(values);
+  const std::size_t count = items.size();
   if (count == 0) return nb::none();
-  const nb::object first = nb::borrow(values[0].type());
+  PyTypeObject* const first = Py_TYPE(items[0]);
   for (std::size_t i = 1; i < count; ++i) {
-    if (!values[i].type().is(first)) return nb::none();
+    if (Py_TYPE(items[i]) != first) return nb::none();
   }
-  return first;
+  return nb::borrow(reinterpret_cast<PyObject*>(first));
 }
 
 int import_numpy() {

@@ -1,4 +1,4 @@
-"""Numbers of a list are copied as the twin copies them, and nothing but Python's own."""
+"""Numbers of a list are copied as the twin copies them, and nothing but Python's own; positions of `True` are found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels import copy_numbers
+from penstock.kernels import copy_numbers, parsed_integers, true_positions
 from penstock.kernels.reference import numbers as twin
 
 WIDE = st.integers(-(2**63) - 1, 2**63) | st.sampled_from([-(2**63), 2**63 - 1, 2**64, -(2**200)])
@@ -59,3 +59,26 @@ def test_memory_that_cannot_be_written_is_refused() -> None:
         copy_numbers([1, 2], np.empty(4, np.int64)[::2])
     with pytest.raises(KeyError):
         copy_numbers([1, 2], np.empty(2, np.int32))
+
+
+@given(st.lists(st.booleans()) | VALUES)
+def test_positions_of_true_are_those_of_the_twin(values: list[object]) -> None:
+    made, expected = true_positions(values), twin.true_positions(values)
+    assert (made is None) == (expected is None)
+    assert made is None or expected is None or made.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("other", [1, 0, None, np.bool_(True), "", 1.0])
+def test_positions_of_values_that_are_no_flags_are_refused(other: object) -> None:
+    assert true_positions([True, False, other]) is None
+
+
+TEXTS = st.integers(-(2**64), 2**64).map(lambda number: str(number).encode())
+OTHER_FORMS = [b"", b"-", b"+1", b" 1", b"1\n", b"1_0", b"007", b"-0", b"1.0", b"1\0", None, "1", 1]
+
+
+@given(st.lists(TEXTS) | st.lists(TEXTS | st.sampled_from(OTHER_FORMS)))
+def test_texts_are_parsed_as_by_the_twin(texts: list[object]) -> None:
+    made, expected = parsed_integers(texts), twin.parsed_integers(texts)
+    assert (made is None) == (expected is None)
+    assert made is None or expected is None or made.tolist() == expected.tolist()

@@ -322,7 +322,7 @@ class CacheStore:
 
 
 def _chosen(rows: Rows, chunk: Chunk, which: NDArray[np.bool_]) -> tuple[Rows, Chunk]:
-    return (rows, chunk) if which.all() else (rows[which], chunk.where(which))
+    return (rows, chunk) if which.all() else (rows[which], chunk.select(np.flatnonzero(which)))
 
 
 def _joined(chunks: list[tuple[Chunk, Rows]], count: int) -> Chunk:

@@ -1,4 +1,4 @@
-"""Convert lists of Python numbers to arrays; `reference.numbers` is the twin."""
+"""Convert lists of numbers and of their texts to arrays, and flags to positions; `reference.numbers` is the twin."""
 
 from __future__ import annotations
 
@@ -27,3 +27,26 @@ def copy_numbers(values: list[Any], out: NDArray[Any]) -> bool:
     (True, False)
     """
     return _COPIES[out.dtype](values, out)
+
+
+def parsed_integers(texts: list[Any]) -> NDArray[np.int64] | None:
+    """Return the numbers that `bytes` write in decimal digits, after a minus if negative; `None` for any other form.
+
+    So whitespace, which `int` accepts, and a number beyond `int64` are not parsed, nor is `None` among the texts.
+
+    >>> parsed_integers([b"3", b"-12"]), parsed_integers([b"3", b" 4"])
+    (array([  3, -12]), None)
+    """
+    numbers = np.empty(len(texts), np.int64)
+    return numbers if _native.parse_ints(texts, numbers) else None
+
+
+def true_positions(values: list[Any]) -> NDArray[np.int64] | None:
+    """Return the positions of `True`, `int64[n]`; `None` if a value is neither `True` nor `False`.
+
+    >>> true_positions([True, False, True]), true_positions([True, 0])
+    (array([0, 2]), None)
+    """
+    positions = np.empty(len(values), np.int64)
+    found = _native.true_positions(values, positions)
+    return None if found < 0 else positions[:found]

@@ -46,7 +46,8 @@ class IntegerSource:
             return Columns(LEAF, [values], len(rows))
         if into is None and self.dtype == _INT64 and len(rows) == 1:
             return Columns(LEAF, [[self.start + self.step * rows.item()]], 1)
-        values = rows * self.step + self.start
+        values = rows * self.step
+        values += self.start
         if into is not None:
             np.copyto(into, values, casting="unsafe")
             return Columns(LEAF, [into], len(rows))

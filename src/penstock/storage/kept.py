@@ -125,7 +125,7 @@ class KeptRows:
         """Keep elements of a chunk, at `positions`, all different, from the first on; return which are kept now."""
         with self._lock:
             new = self._slots[positions] == 0
-            added, some = (positions, chunk) if new.all() else (positions[new], chunk.where(new))
+            added, some = (positions, chunk) if new.all() else (positions[new], chunk.select(np.flatnonzero(new)))
             some, forms = self._in_columns(some)
             count, some = permitted(some, self._permit, self._count, forms)
             if count:
@@ -173,7 +173,7 @@ class KeptRows:
         made = sealed_chunk(make(wanted))
         kept = self.put(wanted, made)
         if not kept.all():
-            self._overflow.write(wanted[~kept], made.where(~kept))
+            self._overflow.write(wanted[~kept], made.select(np.flatnonzero(~kept)))
         return _merged(absent, wanted, made, lambda _: there)
 
     def _in_columns(self, chunk: Chunk) -> tuple[Chunk, list[UniformRow] | None]:

@@ -92,7 +92,7 @@ def test_a_failed_task_yields_the_elements_before_the_failure():
 
 
 def test_an_emptied_piece_yields_no_elements():
-    kept = Items(["a", "b"]).where(np.zeros(2, bool))
+    kept = Items(["a", "b"]).select(np.zeros(0, np.int64))
     piece = Piece(kept, np.arange(0), "mark")
     made = Unpack(Given()).spread(np.empty)(piece)
     assert (len(made), made.after) == (0, "mark")

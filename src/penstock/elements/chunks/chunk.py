@@ -63,7 +63,7 @@ class Columns:
         """Return the elements: views of array columns, or numbers.
 
         Numbers of `int64`, `float64` and `bool` become Python numbers, which are twice as fast to compute with; other
-        numbers are NumPy scalars, so that no dtype is lost.
+        numbers are NumPy scalars, so that no dtype is lost. The list itself must not be modified.
         """
         return self.structure.assemble(list(map(values_in, self.columns)), self.length)
 
@@ -87,14 +87,10 @@ class Columns:
         """Return the elements at `indices`, in that order, as a copy; `indices` are positions, not a mask."""
         positions = np.asarray(indices, np.int64)
         columns = [
-            [column[i] for i in positions.tolist()] if isinstance(column, list) else taken(column, positions)
+            _items_at(column, positions) if isinstance(column, list) else taken(column, positions)
             for column in self.columns
         ]
         return Columns(self.structure, columns, len(positions))
-
-    def where(self, wanted: NDArray[Any]) -> Columns:
-        """Return the elements where `wanted`, `bool[k]`, is true, as a copy."""
-        return self.select(np.flatnonzero(wanted))
 
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Return the chunk itself."""
@@ -106,6 +102,13 @@ def taken(column: Stack, positions: Rows) -> Stack:
     if isinstance(column, np.ndarray):
         return gather(column, positions) if column.flags.writeable else gathered(column, positions)
     return column.take(positions) if column.writeable else column.take(positions).frozen()
+
+
+def _items_at(values: list[Any], positions: Rows) -> list[Any]:
+    found = items_at(values, positions)
+    if found is None:
+        raise IndexError(f"a position beyond the {len(values)} elements of a chunk")
+    return found
 
 
 def values_in(column: Column) -> Column:
@@ -174,11 +177,7 @@ class Items:
 
     def select(self, indices: Sequence[int] | NDArray[Any]) -> Items:
         """Return the elements at `indices`, in that order; `indices` are positions, not a mask."""
-        return Items([self.values[i] for i in np.asarray(indices, np.int64).tolist()], self._only_type)
-
-    def where(self, wanted: NDArray[Any]) -> Items:
-        """Return the elements where `wanted`, `bool[k]`, is true."""
-        return Items(cast("list[Any]", items_at(self.values, np.flatnonzero(wanted))), self._only_type)
+        return Items(_items_at(self.values, np.asarray(indices, np.int64)), self._only_type)
 
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Split every element into its leaves; an `ElementError` names the two rows whose structures differ."""
@@ -232,10 +231,6 @@ class Kept(Items):
     def select(self, indices: Sequence[int] | NDArray[Any]) -> Kept:
         """Return the elements at `indices`, in that order; `indices` are positions, not a mask."""
         return Kept(super().select(indices).values, self._only_type)
-
-    def where(self, wanted: NDArray[Any]) -> Kept:
-        """Return the elements where `wanted`, `bool[k]`, is true."""
-        return Kept(super().where(wanted).values, self._only_type)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         return None, {"values": travelling(self.held()), "_types": self._types}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -209,4 +209,5 @@ def _is_surely_a_leaf(cls: type) -> bool:
 
 
 def _columns_as_they_are(columns: Sequence[Iterable[Any]], _: int) -> list[Any]:
-    return list(columns[0])
+    column = columns[0]
+    return cast("list[Any]", column) if type(column) is list else list(column)

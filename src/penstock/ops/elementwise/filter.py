@@ -13,8 +13,8 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
-from penstock.elements.chunks.stacking import numbers
 from penstock.elements.nested.structure import LEAF
+from penstock.kernels import true_positions
 from penstock.ops.elementwise.apply import Apply, apply_traced, column_wise, drawing, element_wise
 from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
@@ -52,8 +52,8 @@ class Filter(Streamed):
         def run(piece: Piece) -> Piece:
             if len(piece) == 0:
                 return piece
-            wanted = self._flags(judge(piece.chunk, piece.ids), piece.ids)
-            return piece if wanted.all() else piece.where(wanted)
+            kept = self._kept(judge(piece.chunk, piece.ids), piece.ids)
+            return piece if len(kept) == len(piece) else piece.select(kept)
 
         return run
 
@@ -77,19 +77,20 @@ class Filter(Streamed):
             return lambda predicate: drawing(self, predicate, seed)
         return partial(element_wise, self)
 
-    def _flags(self, made: Chunk, ids: Rows) -> np.ndarray:
-        """Return the predicate's results for k elements: `bool[k]`."""
+    def _kept(self, made: Chunk, ids: Rows) -> Rows:
+        """Return the positions of the elements for which the predicate returned true."""
         if isinstance(made, Columns) and made.structure == LEAF:
             (column,) = made.columns
             if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.bool_:
-                return column
+                return np.flatnonzero(column)
         values = made.held()
+        positions = true_positions(values)
+        if positions is not None:
+            return positions
         types = made.types if isinstance(made, Items) else set(map(type, values))
-        if types == {bool} and (flags := numbers(values, None, np.empty)) is not None:
-            return flags
         if not types <= {bool, np.bool_}:
             self._check(values, ids)
-        return np.array(values, bool)
+        return np.flatnonzero(np.array(values, bool))
 
     def _check(self, values: list[Any], ids: Rows) -> None:
         """Raise an error unless each value is a single bool or an array of one without dimensions."""

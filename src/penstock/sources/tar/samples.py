@@ -14,6 +14,7 @@ from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ObjectSpec, Spec
+from penstock.kernels import parsed_integers
 from penstock.kernels.tar import Samples, skipped_in_words
 from penstock.sources.tar.decoders import LEAF_DECODERS, Decoders, decode_file, decoder_spec, split_extension
 
@@ -77,11 +78,11 @@ class Shape:
 
     def chunk(self, keys: list[str], contents: list[list[bytes | None]], which: Callable[[int, int], Where]) -> Chunk:
         """Return elements made from contents: `contents[part][i]` is of element i; `which` locates it for errors."""
-        columns = [self._decoded(number, contents[number], which) for number in range(len(self.parts))]
         if not self._is_flat:
+            columns = [self._decoded(number, values, which) for number, values in enumerate(contents)]
             names = [KEY, *(part.name for part in self.parts)]
             return Items([dict(zip(names, values, strict=True)) for values in zip(keys, *columns, strict=True)])
-        made = [self._column(number, column) for number, column in enumerate(columns)]
+        made = [self._column(number, values, which) for number, values in enumerate(contents)]
         return Columns(self.structure, [keys if i < 0 else made[i] for i in self._order], len(keys))
 
     def _decoded(self, number: int, values: list[Any], which: Callable[[int, int], Where]) -> list[Any]:
@@ -107,10 +108,13 @@ class Shape:
             error.element = i  # type: ignore[attr-defined] - tells which element failed
             raise
 
-    def _column(self, number: int, values: list[Any]) -> Column:
+    def _column(self, number: int, contents: list[Any], which: Callable[[int, int], Where]) -> Column:
         part = self.parts[number]
-        spec = decoder_spec(self.decoders(part.extensions[0])) if part.required and len(part.extensions) == 1 else None
-        dtype = getattr(spec, "dtype", None)
+        decoder = self.decoders(part.extensions[0]) if part.required and len(part.extensions) == 1 else None
+        if decoder is int and (numbers := parsed_integers(contents)) is not None:
+            return numbers
+        values = self._decoded(number, contents, which)
+        dtype = getattr(decoder_spec(decoder), "dtype", None)
         if dtype is None:
             return values
         try:
