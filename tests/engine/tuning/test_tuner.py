@@ -243,7 +243,7 @@ def test_the_window_has_a_task_for_each_worker():
 
 def test_groups_for_the_native_thread_may_be_larger():
     tuner = looked(20_000)
-    tuner.item_bytes = 100_000
+    tuner.item_bytes = INLINE_BYTES // 40
     assert [tuner.group_items() for _ in range(9)][-1] == 32
     assert tuner.group_items(beside=True) == 128  # the power of two that takes less than 4 ms
     assert tuner.group_items() == 32
