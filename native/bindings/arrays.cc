@@ -294,7 +294,7 @@ nb::object items_at(const nb::list& list, nb::handle positions) {
     if (place >= size) return nb::none();
     const auto ahead = static_cast<std::size_t>(i + kItemsAhead < count ? at[i + kItemsAhead] : at[i]);
     if (ahead < size) __builtin_prefetch(items[ahead], 1);
-    PyList_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(items[place]));
+    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(items[place]));  // takes the reference
   }
   return made;
 }

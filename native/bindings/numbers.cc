@@ -17,9 +17,9 @@ template <class Number, class Copy>
 bool copy_all(const nb::list& values, const Buffer& out, const Copy& copy) {
   auto* to = reinterpret_cast<Number*>(out.data());
   const std::size_t count = out.rows();
-  if (out.ndim() != 1 || out.bytes() != count * sizeof(Number) || values.size() != count)
-    throw nb::value_error("out must be one-dimensional, and have one number for each value");
   const Items items(values);
+  if (out.ndim() != 1 || out.bytes() != count * sizeof(Number) || items.size() != count)
+    throw nb::value_error("out must be one-dimensional, and have one number for each value");
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kItemsAhead < count) __builtin_prefetch(items[i + kItemsAhead]);
     if (!copy(items[i], to[i])) return false;
@@ -54,8 +54,8 @@ bool copy_bools(const nb::list& values, nb::handle out) {
 // The number that a value of type `bytes` writes in digits, after a minus if negative.
 bool parse_int(PyObject* value, std::int64_t& to) {
   if (!PyBytes_CheckExact(value)) return false;
-  const char* const begin = PyBytes_AS_STRING(value);
-  const char* const end = begin + PyBytes_GET_SIZE(value);
+  const char* const begin = PyBytes_AsString(value);
+  const char* const end = begin + PyBytes_Size(value);
   const auto [stop, error] = std::from_chars(begin, end, to);
   return error == std::errc() && stop == end;
 }
@@ -68,9 +68,9 @@ bool parse_ints(const nb::list& values, nb::handle out) {
 std::int64_t true_positions(const nb::list& values, nb::handle into) {
   const Buffer out(into, true);
   auto* const to = out.words<std::int64_t>("positions");
-  const std::size_t count = values.size();
-  if (out.rows() != count) throw nb::value_error("out must have room for one position for each value");
   const Items items(values);
+  const std::size_t count = items.size();
+  if (out.rows() != count) throw nb::value_error("out must have room for one position for each value");
   std::int64_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_true = items[i] == Py_True;
