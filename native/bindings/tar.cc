@@ -154,6 +154,7 @@ class Samples {
     nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(rows.rows())));
     if (!made.is_valid()) nb::raise_python_error();
     for (std::size_t i = 0; i < rows.rows(); ++i) {
+      samples_->prefetch_keys(wanted, rows.rows(), i);
       std::size_t archive, sample, begin, end;
       if (!samples_->find(wanted[i], archive, sample)) throw nb::index_error("there is no such sample");
       const TarKeys& keys = samples_->keys(archive);

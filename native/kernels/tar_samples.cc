@@ -7,6 +7,12 @@
 
 namespace penstock {
 
+namespace {
+
+constexpr std::size_t kAhead = 8;  // samples; rows in random order would wait for memory, for half of the time
+
+}  // namespace
+
 SamplesOfArchives::SamplesOfArchives(std::vector<TarSamples> archives, std::vector<std::int64_t> starts,
                                      const std::vector<std::vector<std::uint32_t>>& choices)
     : archives_(std::move(archives)), starts_(std::move(starts)), parts_(choices.size()) {
@@ -31,12 +37,34 @@ bool SamplesOfArchives::find(std::int64_t row, std::size_t& archive, std::size_t
   return sample < archives_[archive].keys.count;
 }
 
+void SamplesOfArchives::prefetch_keys(const std::int64_t* rows, std::size_t count, std::size_t i) const noexcept {
+  std::size_t archive, sample, begin, end;
+  if (i + 2 * kAhead < count && find(rows[i + 2 * kAhead], archive, sample))
+    __builtin_prefetch(&keys(archive).ends[sample]);
+  if (i + kAhead < count && find(rows[i + kAhead], archive, sample)) {
+    key_span(keys(archive), sample, begin, end);
+    __builtin_prefetch(keys(archive).text + begin);
+  }
+}
+
+void SamplesOfArchives::prefetch_members(const std::int64_t* rows, std::size_t count, std::size_t i) const noexcept {
+  std::size_t number, sample;
+  if (i + 2 * kAhead < count && find(rows[i + 2 * kAhead], number, sample))
+    __builtin_prefetch(&archives_[number].members[sample]);
+  if (i + kAhead < count && find(rows[i + kAhead], number, sample)) {
+    const TarSamples& archive = archives_[number];
+    const auto first = static_cast<std::uint64_t>(archive.members[sample]);
+    if (first < archive.member_count) __builtin_prefetch(&archive.extensions[first]);
+  }
+}
+
 std::int64_t SamplesOfArchives::find_members(const std::int64_t* rows, std::size_t count, std::int64_t* members) const {
   std::fill_n(members, count * parts_, -1);
   auto missing = static_cast<std::int64_t>(count * parts_);
   std::vector<std::size_t> chosen(parts_);
   std::size_t number = 0, sample = 0;
   for (std::size_t i = 0; i < count; ++i, members += parts_) {
+    prefetch_members(rows, count, i);
     if (!find(rows[i], number, sample)) return -1;
     const TarSamples& archive = archives_[number];
     const auto begin = static_cast<std::uint64_t>(archive.members[sample]),

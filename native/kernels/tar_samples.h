@@ -34,11 +34,18 @@ class SamplesOfArchives {
   bool find(std::int64_t row, std::size_t& archive, std::size_t& sample) const noexcept;
   const TarKeys& keys(std::size_t archive) const { return archives_[archive].keys; }
 
+  // Requests from memory, for a loop over the keys of `rows` that has come to rows[i], what it will read a little
+  // later: the text of one key, and for a later key the place of its text.
+  void prefetch_keys(const std::int64_t* rows, std::size_t count, std::size_t i) const noexcept;
+
   // Writes the member of part p of the sample at rows[i] to members[i * parts() + p], numbered across all archives, or
   // -1 if the sample has none. Returns how many are missing, or -1 if there is no sample at a row.
   std::int64_t find_members(const std::int64_t* rows, std::size_t count, std::int64_t* members) const;
 
  private:
+  // The same for a loop over members: the extensions of one sample, and the place of those of a later one.
+  void prefetch_members(const std::int64_t* rows, std::size_t count, std::size_t i) const noexcept;
+
   // A part that uses an extension, and the place of the extension among those of the part.
   struct Use {
     std::size_t part, choice;
