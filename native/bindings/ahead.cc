@@ -10,12 +10,13 @@ namespace {
 
 constexpr Py_ssize_t kLine = 64;  // bytes of a cache line
 constexpr Py_ssize_t kKeysAhead = 12, kValuesAhead = 8, kDataAhead = 4;
+constexpr Py_ssize_t kMostValues = 64;  // more than these would displace one another in the cache
 
-// Returns a dict of the list; null if there is none.
+// Returns a dict of the list; null if there is none, or a large one.
 PyObject* dict_at(PyObject* list, Py_ssize_t i) {
   if (i < 0 || i >= PyList_GET_SIZE(list)) return nullptr;
   PyObject* const it = PyList_GET_ITEM(list, i);
-  return PyDict_CheckExact(it) ? it : nullptr;
+  return PyDict_CheckExact(it) && PyDict_Size(it) <= kMostValues ? it : nullptr;
 }
 
 template <typename Visit>
