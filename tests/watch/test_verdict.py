@@ -23,6 +23,9 @@ def operation(name, wall, wait=0.0, **told):
     return OperationStats(name=name, calls=10, rows=1000, wall=wall, cpu=wall - wait, wait=wait, bytes=0, **told)
 
 
+BATCH = replace(operation("batch(64)", 1.0), rows=100)
+
+
 def stats(**changed):
     """An input-bound run of two threads on two cores, unless changed."""
     counts = {
@@ -43,7 +46,7 @@ def stats(**changed):
         "peak_bytes": 0,
         "holds_gil": False,
         "decisions": (),
-        "operations": (operation("read_files", 4.0), operation("map(decode)", 15.0), operation("batch(64)", 1.0)),
+        "operations": (operation("read_files", 4.0), operation("map(decode)", 15.0), BATCH),
     }
     return Stats(**counts | changed)
 
@@ -52,7 +55,7 @@ def test_an_input_bound_run_names_who_waits_the_limit_and_its_ceiling():
     text = verdict(stats())
     assert text.startswith("Input-bound: the consumer waited 60 % of the time.")
     assert "The limit is map(decode), with 75 % of the work" in text
-    assert "its ceiling is 133 rows/s (on 2 threads)" in text  # 2 workers x 1000 rows / 15 s
+    assert "its ceiling is 13 batches/s (on 2 threads)" in text  # 2 workers x 100 batches / 15 s
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_the_verdict_advises_a_change(changed, advice):
 def test_the_ceiling_of_an_operation_that_one_thread_at_a_time_calls_has_no_waits_for_turns():
     turns = "map(decode) is called by one thread at a time: writes `self.last`"
     found = verdict(stats(alone=(turns,)))
-    assert found.operation_ceiling == pytest.approx(1000 / 10)  # rows in all of the time
+    assert found.operation_ceiling == pytest.approx(100 / 10)  # batches in all of the time
     assert found.change.startswith(turns)
 
 
@@ -171,12 +174,19 @@ def test_each_kind_is_named(changed, kind, named):
     assert found.startswith(named)
 
 
+def test_one_step_is_too_early_for_a_verdict_and_one_long_wait_is_not():
+    begun = {"items": 1, "rows": 64, "warm_up": 6.0}
+    assert verdict(stats(**begun, stepped=4.0)).kind == "early"
+    assert verdict(stats(**begun, stepped=7.0)).kind == "early"
+    assert verdict(stats(items=1, rows=64, stepped=0.1)).kind == "input"
+
+
 def test_a_verdict_has_parts():
     found = verdict(stats())
     assert (found.operation, found.next_operation) == ("map(decode)", "read_files")
-    assert found.operation_ceiling == pytest.approx(2 * 1000 / 15)
+    assert found.operation_ceiling == pytest.approx(2 * 100 / 15)
     assert found.ceiling == pytest.approx(2 * 100 / 20)
-    assert "the next limit is read_files, at 500 rows/s" in found
+    assert "the next limit is read_files, at 50 batches/s" in found
     assert found.change in found
     assert type(pickle.loads(pickle.dumps(found))) is Verdict
     assert vars(pickle.loads(pickle.dumps(found))) == vars(found)
@@ -209,11 +219,36 @@ def test_the_gain_of_the_change_is_predicted(changed, gain):
 
 
 @pytest.mark.parametrize(
+    ("changed", "promised"),
+    [
+        ({}, "That should be about 1.6 times as fast."),  # arithmetic, if the operation takes half of its time
+        ({"blocked": 12.0}, "That should be up to 2.0 times as fast."),
+        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True}, "up to 2.0 times as fast."),
+        (
+            {"holds_gil": True, "work": 10.0, "waited": 4.0, "stepped": 4.0},
+            "up to 1.6 times as fast, once the processes have started.",
+        ),
+        ({"holds_gil": True, "work": 10.0, "waited": 9.0}, "up to 2.6 times as fast."),  # a run long enough for them
+        # steps that compute share the cores with the workers: 100 batches need 10 + 4 s of both
+        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True, "step_cpu": 4.0}, "up to 1.4 times as fast."),
+    ],
+)
+def test_a_promise_is_a_bound_where_more_workers_are_to_keep_it(changed, promised):
+    assert promised in verdict(stats(**changed))
+
+
+def test_nothing_is_promised_for_threads_that_do_not_pay():
+    found = verdict(stats(mode="inline", workers=1, chosen=True, work=0.02, waited=0.06, stepped=0.0))
+    assert found.gain == 1.0
+    assert "Batches this cheap stay inline" in found
+
+
+@pytest.mark.parametrize(
     ("budget", "words"),
     [(10**6, "raise Options(memory_budget=) to 6 MB, or"), (10**7, "raise Options(memory_budget=), or")],
 )
 def test_the_memory_that_keeps_the_workers_busy_is_told(budget, words):
-    batches = replace(operation("batch(64)", 1.0), rows=100, bytes=10**8)  # each of 1 MB; 2 x 2 + 2 of them
+    batches = replace(BATCH, bytes=10**8)  # each of 1 MB; 2 x 2 + 2 of them
     found = verdict(stats(short=40, work=8.0, budget=budget, operations=(operation("map(decode)", 7.0), batches)))
     assert words in found.change
 
@@ -461,4 +496,4 @@ def test_a_step_that_holds_the_gil_beside_more_work_leaves_it_to_processes():
     found = verdict(stats(**CONTENDED | {"step_cpu": 4.5}))
     assert "Your own step holds the GIL for 45 % of the time" in found
     assert "with Options(executor='processes')" in found.change
-    assert found.gain == pytest.approx(2 * 100 / 5.3 / 10 if 2 / 5.3 < 1 / 4.5 else 100 / 4.5 / 10)
+    assert found.gain == pytest.approx(2 * 100 / (5.3 + 4.5) / 10)  # both cores, with the steps on them

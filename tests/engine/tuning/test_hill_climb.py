@@ -327,6 +327,21 @@ def test_a_thread_is_given_back_if_the_consumer_waits_for_as_long_as_its_tasks_t
     assert look(climb(threads=1, pays_from=300 * US, holds_gil=True), **expensive, rate=0.45) is None
 
 
+def test_no_threads_are_tried_for_a_consumer_in_another_process_if_threads_wait_for_the_gil():
+    holding = {"wall": 2 * MS, "cpu": MS, "rate": 1.0, "waited": 0.01}  # the thread that hands over waits for the GIL
+    for makes, stays, held in ((1.3, 0, True), (0.9, 2, True), (0.5, 2, False)):
+        climbing = climb(pays_from=300 * US, is_hosted=True, contention=0.9)
+        assert look(climbing, **holding) == 0
+        look(climbing, wall=MS, cpu=MS, rate=makes)
+        assert (climbing.threads, climbing.holds_gil) == (stays, held)
+    climbing = climb(threads=0, pays_from=300 * US, is_hosted=True, holds_gil=True)
+    assert look(climbing, wall=MS, cpu=MS, rate=1.0) == 2
+    assert look(climbing, **{**holding, "rate": 0.5}) == 0  # though hardly any wait for them is seen
+    assert look(climb(pays_from=300 * US, is_hosted=True, contention=0.1), **holding) is None
+    assert look(climb(pays_from=300 * US, contention=0.9), **holding) is None  # here its own step may hold the GIL
+    assert look(climb(is_hosted=True, contention=0.9, fixed=True), **holding) is None
+
+
 def test_nothing_is_judged_before_an_item_is_made():
     climbing = climb(pays_from=300 * US)
     assert look(climbing, **CHEAP, rate=4.0) == 0

@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -170,6 +171,17 @@ def test_of_many_cheap_tasks_some_are_recorded_and_the_others_counted(monkeypatc
     assert {(span.kind, span.rows, span.took) for span in tasks} == {("task", 3, 1000)}
 
 
+def test_a_long_task_after_many_short_ones_is_recorded():
+    def wait_once(number):
+        if number == 130:
+            time.sleep(0.002)
+        return number
+
+    ds = Dataset.range(140).map(wait_once).with_options(Options(executor="threads", workers=1))
+    _, spans = spans_of(ds)
+    assert max(span.took for span in spans if span.kind == "task") > LONG
+
+
 def test_all_long_tasks_are_recorded(monkeypatch):
     now = [0]
     monkeypatch.setattr("penstock.watch.trace.spans.perf_counter_ns", lambda: now[0])
@@ -211,10 +223,9 @@ def test_threads_may_record_while_others_take(monkeypatch):
 
 def made(counters, meter, now, took):
     """Make a task that takes so long, as a `Work` does."""
-    began, records = now[0], counters.room > 0
-    meter.measure(lambda: now.__setitem__(0, began + took))
-    if records:
-        counters.note(_Task(), "map(f)", began)
+    meter.measure(lambda: now.__setitem__(0, now[0] + took))
+    if counters.room > 0 or took >= counters.long:
+        counters.note(_Task(), "map(f)", took)
 
 
 class _Task:

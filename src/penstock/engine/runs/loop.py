@@ -55,7 +55,8 @@ class Loop:
         self._workers: Workers | None = None  # tasks run here
         self._gatherer = stage.native_thread(self._room.item_bytes)  # workers that may take over from this thread
         self._may_move = self._scope.may_move and stage.turns == 1
-        stage.tuner.may_return = self._may_move and not stage.live
+        stage.tuner.may_return = self._scope.may_return and stage.turns == 1 and not stage.live
+        stage.tuner.is_hosted = self._scope.settings.hosted
         self._mover: Mover | None = None
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended

@@ -40,7 +40,9 @@ class Scope:
         self.allocate = carry_over.memory.allocate
         self.allocate_slot = each_alone(carry_over.memory.allocate_shared) if shares else carry_over.allocate_slot
         self.has_given_slots = carry_over.has_given_slots
-        self.may_move = settings.begins_inline and not settings.hosted and not self.is_inner
+        self.may_return = settings.begins_inline and not self.is_inner
+        """True if stages may return from threads to the thread that asks for items."""
+        self.may_move = self.may_return and not settings.hosted
         """True if stages may move from threads to processes."""
         self.turns = 1
         """The number of stages of one kind that alternate, and share the items made ahead."""

@@ -44,13 +44,15 @@ class Wrapped(NamedTuple, Generic[F]):
 
 
 class TaskRecorder(Protocol):
-    """A recorder of tasks, which has room for few of them at a time: of very many tasks, most cost nothing more."""
+    """A recorder of tasks, which has room for few short ones at a time: of very many tasks, most cost nothing more."""
 
     room: int
-    """The number of tasks to note until the next `look`; at 0 or less, none is."""
+    """The number of short tasks to note until the next `look`; at 0 or less, none is."""
+    long: int
+    """The time (ns) from which on every task is to be noted."""
 
-    def note(self, task: Task, name: str, began: int, /) -> None:
-        """Note a task of the plan with that name, which ends now; it `began` at that time (ns)."""
+    def note(self, task: Task, name: str, took: int, /) -> None:
+        """Note a task of the plan with that name, which ends now and took that time (ns)."""
         ...
 
     def look(self, tasks: int, /) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Protocol, cast
 
 from penstock.core.arrays import Allocate
@@ -69,21 +68,16 @@ class Work(ABC):
 
     def make(self, task: Task) -> Made:
         """Make the items of a task, or the part of a batch that it asks for."""
-        recorder = self.meter.recorder
-        if recorder is None or recorder.room <= 0:
-            return self._measured(task)
-        began = perf_counter_ns()
-        try:
-            return self._measured(task)
-        finally:
-            recorder.note(task, self._label, began)
-
-    def _measured(self, task: Task) -> Made:
         items = self._items if task.upcoming is None else self._items_after_telling
         if task.quota is None and of_thread.nbytes is None:
-            return Made(*self.meter.measure(items, task))
-        with under_quota(task.quota):
-            return Made(*self.meter.measure(items, task))
+            made = Made(*self.meter.measure(items, task))
+        else:
+            with under_quota(task.quota):
+                made = Made(*self.meter.measure(items, task))
+        recorder = self.meter.recorder
+        if recorder is not None and (recorder.room > 0 or made.took[0] >= recorder.long):
+            recorder.note(task, self._label, made.took[0])
+        return made
 
     @cached_property
     def _label(self) -> str:

@@ -8,7 +8,8 @@
   wait more; as soon as it does, the threads from before are back.
 - *No* threads are tried if items are so cheap that handing them over may cost as much as they do, or if the consumer
   waits for as long as tasks take that use a core: its thread makes the items while it is measured. None stay if
-  throughput is about the same; then threads are what is tried later.
+  throughput is about the same; then threads are what is tried later. In a process that only makes items for another
+  one they are tried as well if threads wait for the GIL, in which case the wait for them says little.
 - Worker processes that are not needed are given back in the same way, after some more looks, since their start is
   expensive. Other numbers of them are not tried.
 - After an attempt that fails, the next one waits four times as long, so the number settles. Work that waits for much
@@ -86,6 +87,7 @@ class HillClimb:
     spared: int = 0  # threads that were given back, since the consumer's step takes longer than its items
     spare: Wait = NO_WAIT  # until threads are given back
     pays_from: int = 0  # ns an item costs inline, from which on threads pay; 0 if there must be threads
+    is_hosted: bool = False  # the consumer is in another process: the thread that hands over has nothing else to do
     told_enough: bool = False  # that the consumer hardly waits
     one_thread: bool = False  # a second thread has no work, since one thread at a time calls the functions
     passed: int = 0  # ns in all runs so far
@@ -154,7 +156,7 @@ class HillClimb:
         share = look.waited / look.passed
         if self.spared and share >= FAST_ENOUGH:
             return self._taken_back(share)
-        if share < PACED:  # the consumer sets the pace
+        if share < PACED and not self._waits_for_gil:  # the consumer sets the pace
             return self._spared(look, share)
         if self.elsewhere == "stays":
             return None
@@ -188,7 +190,7 @@ class HillClimb:
     def _has_seen_enough(self, look: Look) -> bool:
         if not look.made:
             return False
-        if self.attempt is not None and 2 * look.passed > SHORTEST_LOOK and look.tasks >= 2 * self.threads:
+        if self.attempt is not None and 2 * look.passed > SHORTEST_LOOK and look.tasks >= max(2 * self.threads, ROUNDS):
             needed = self.attempt.need * self.attempt.look.rate
             if not needed / CLEAR_RATIO < look.rate < needed * CLEAR_RATIO:
                 return True
@@ -225,6 +227,8 @@ class HillClimb:
 
     def _fewer(self, look: Look, contended: bool) -> int | None:
         """Return a smaller number of threads to try, or none, if there is a reason."""
+        if self._waits_for_gil and self.none.is_over:
+            return self._try(0, look, AS_MUCH, suspects_gil=True)
         if self.fewer.is_over and self.threads > self.enough:
             if self._may_be_too_many(look):
                 return self._try(self._surely_enough(look), look, 1 / WORTH)
@@ -233,6 +237,11 @@ class HillClimb:
             if running < self.threads:
                 return self._try(running, look, AS_MUCH, suspects_gil=look.ran_one)
         return self._try(0, look, AS_MUCH) if self.none.is_over and self._may_need_none(look) else None
+
+    @property
+    def _waits_for_gil(self) -> bool:
+        """True if the thread that hands over items, and need do nothing else, waits for the GIL that threads hold."""
+        return self.is_hosted and self.threads > 0 and (self.holds_gil or (self.contention or 0) >= WANTED)
 
     def _may_need_none(self, look: Look) -> bool:
         """Return whether the consumer's thread may make as much, since items are cheap and few are made at a time.

@@ -65,6 +65,7 @@ class Tuner:
     by_default: bool = False  # `workers` is the number of cores, and nobody asked for it
     is_far: bool = False  # an executor carries the results of tasks here
     may_return: bool = False  # to the consumer's thread, from others
+    is_hosted: bool = False  # for a consumer in another process
     slots: SlotsBefore = field(default_factory=SlotsBefore)  # those of the batches made so far
     item_wall: float = 0.0  # ns
     looks: int = 0
@@ -251,6 +252,7 @@ class Tuner:
             return None
         self.climb.contention = self.contention
         self.climb.pays_from = THREAD_PAYS if self.may_return else 0
+        self.climb.is_hosted = self.is_hosted and self.may_return
         return self.climb.retuned(now, used, waited)
 
     @property

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 WIDE = 720
-WIDEST_LABEL = 60
+CHARACTER = 10  # width of most characters on a phone, where text is largest
+WIDEST_LABEL = 9 * CHARACTER
 
 
 def svg(height: float, parts: Sequence[str], title: str, width: float = WIDE) -> str:
@@ -79,11 +80,12 @@ def histogram(bars: Sequence[tuple[str, int]], title: str) -> str:
         )
         for at, (label, count) in enumerate(bars)
     ]
-    every = max(len(bars) // 6, 1)
-    for at, (label, _) in list(enumerate(bars))[::every]:
-        is_last = at * step > WIDE - WIDEST_LABEL
-        parts.append(words(WIDE if is_last else at * step, high + 26, label, kind="soft", end=is_last))
-    return svg(high + 34, parts, title)
+    labeled = range(0, len(bars), max(-(-len(bars) // 7), 1))
+    for at in labeled:
+        is_last, label = at == labeled[-1] and at * step > WIDE - WIDEST_LABEL, bars[at][0]
+        if is_last or at == labeled[-1] or at * step < WIDE - 2 * WIDEST_LABEL:
+            parts.append(words(WIDE if is_last else at * step, high + 31, label, kind="soft", end=is_last))
+    return svg(high + 38, parts, title)
 
 
 def curves(times: Sequence[float], values: dict[str, list[float]], unit: str, title: str) -> str:
@@ -100,7 +102,7 @@ def curves(times: Sequence[float], values: dict[str, list[float]], unit: str, ti
         )
         parts.append(f'<polyline points="{points}" class="curve c{number % 5}"/>')
         parts += [bar(x, high + 19, 10, 10, f"key c{number % 5}"), words(x + 15, high + 28, name)]
-        x += 32 + 7.5 * len(name)
+        x += 32 + CHARACTER * len(name)
     parts.append(words(WIDE - 4, 26, f"{top:,.3g} {unit}", kind="soft", end=True))
     parts.append(words(WIDE, high + 28, f"over {span:,.3g} s", kind="soft", end=True))
     return svg(high + 36, parts, title)

@@ -86,6 +86,7 @@ class SpanCounters(Counters):
         self._spans: deque[Span] = deque(maxlen=MOST_SPANS)  # to which any thread may add
         self._until = 0  # the end of the window
         self.room = MOST_IN_A_WINDOW  # for further spans in the window
+        self.long = LONG
         self._left_out = 0  # tasks
         self._chains: list[SampledChain] = []  # of which all operations are measured while there is room
 
@@ -99,9 +100,9 @@ class SpanCounters(Counters):
         """The counters, which record the tasks."""
         return self
 
-    def note(self, task: Task, name: str, began: int) -> None:
-        """Record the span of a task."""
-        took = perf_counter_ns() - began
+    def note(self, task: Task, name: str, took: int) -> None:
+        """Record the span of a task, which ends now."""
+        began = perf_counter_ns() - took
         kind = "task" if task.part is None else "part"
         self._spans.append(_span((kind, name, *_here(), began, took, len(task.given), task.low, None)))
         self._take_room(took)
