@@ -89,6 +89,10 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ({"blocked": 15.0}, "It mostly waits: more calls at a time hide that, with Options(workers=4)"),
         ({"starved": 10.0}, "Other processes used the cores for 50 % of the time"),
         ({"holds_gil": True}, "Its functions hold the GIL"),
+        (
+            {"holds_gil": True, "chosen": True, "items": 10**6, "work": 20.0},
+            "Batches this cheap cost less than their hand-over: Options(executor='auto') makes them inline.",
+        ),
         ({"holds_gil": True, "blocked": 15.0}, "Its functions hold the GIL"),
         (
             {"blocked": 610.0, "work": 630.0, "workers": 64, "mode": "64 threads"},

@@ -14,6 +14,7 @@ MUCH_STARVED = 0.3  # share of the time of tasks that other processes used the c
 GAIN_TOLD = 1.05  # gain
 SMALL_READ = 1 << 14  # bytes of a read of a remote store, below which its latency is all of its cost
 MANY_WORKERS = 32
+HAND_OVER = 50e-6  # seconds that handing an item over from another thread takes
 HANDED_OVER = 20_000  # items a second, to hand over which takes much of the time
 TOLD_STARTING = 10.0  # seconds of a run from which on the start of processes is not worth a word
 PROCESSES_HAVE = "the processes have"
@@ -86,6 +87,13 @@ def _own_process(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Next
         return NextChange(words, min(made, _of_all_cores(stats)), until=_once_started(stats, "the process has"))
     words = f"{held}: let processes call them, with Options(executor='processes')."
     return NextChange(words, _of_all_cores(stats), until=_once_started(stats, PROCESSES_HAVE))
+
+
+def _here_again(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
+    if not stats.chosen or stats.is_inline or busy_seconds(stats) >= HAND_OVER * stats.items or limit.sequential:
+        return None
+    those = PLURALS[stats.unit].capitalize()
+    return NextChange(f"{those} this cheap cost less than their hand-over: Options(executor='auto') makes them inline.")
 
 
 def _no_gil(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
@@ -182,6 +190,7 @@ NEXT_CHANGES = (
     *(
         _own_objects,
         _own_process,
+        _here_again,
         _no_gil,
         _more_memory,
         _not_inline,
