@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from time import perf_counter_ns, sleep
 
 import numpy as np
@@ -15,40 +14,8 @@ from penstock.engine.memory.limits import available_cores
 from penstock.feed.clock import DeviceTimes
 from penstock.kernels.clocks import thread_times
 from penstock.watch.fetches import FetchStats
-from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
-
-
-def operation(name, wall, wait=0.0, **told):
-    return OperationStats(name=name, calls=10, rows=1000, wall=wall, cpu=wall - wait, wait=wait, bytes=0, **told)
-
-
-BATCH = replace(operation("batch(64)", 1.0), rows=100)
-
-
-def stats(**changed):
-    """An input-bound run of two threads on two cores, unless changed."""
-    counts = {
-        "unit": "batch",
-        "items": 100,
-        "rows": 6400,
-        "waited": 6.0,
-        "stepped": 4.0,
-        "work": 20.0,
-        "blocked": 0.0,
-        "starved": 0.0,
-        "workers": 2,
-        "cores": 2.0,
-        "mode": "2 threads",
-        "chosen": False,
-        "ahead": 3,
-        "live_bytes": 0,
-        "peak_bytes": 0,
-        "holds_gil": False,
-        "decisions": (),
-        "operations": (operation("read_files", 4.0), operation("map(decode)", 15.0), BATCH),
-    }
-    return Stats(**counts | changed)
+from tests.watch.measured import operation, stats
 
 
 def test_an_input_bound_run_names_who_waits_the_limit_and_its_ceiling():
@@ -194,67 +161,6 @@ def test_a_verdict_has_parts():
     assert found.change in found
     assert type(pickle.loads(pickle.dumps(found))) is Verdict
     assert vars(pickle.loads(pickle.dumps(found))) == vars(found)
-
-
-@pytest.mark.parametrize(
-    ("changed", "gain"),
-    [
-        # 100 batches in 10 s; the consumer alone could take 100 in 4 s, 2.5 times as many
-        ({"holds_gil": True, "work": 20.0, "blocked": 10.0}, 2.0),  # 2 cores x 100 / 10 s = 20 a second
-        ({"workers": 1, "mode": "1 thread", "work": 10.0}, 2.0),
-        ({"workers": 1, "mode": "1 thread", "work": 10.0, "cores": 64.0}, 2.5),  # then the step is the limit
-        ({"blocked": 19.0}, 2.0),
-        ({"blocked": 12.0}, 2.0),
-        ({"starved": 10.0}, 2.0),
-        ({"starved": 4.0, "work": 8.0}, 2.0),  # of what it makes now, however idle the workers are
-        ({}, 1 / (1 - 0.75 / 2)),  # with the limiting operation in half of its time
-        ({"mode": "inline", "workers": 1, "work": 10.0}, 1.0),  # nobody knows
-        ({"short": 40, "work": 8.0, "budget": 10**6}, 2.5),
-        ({"work": 10.0, "blocked": 9.0}, 2.0),  # idle workers would not be more busy with more of them
-        ({"work": 5.0, "blocked": 4.0, "uneven": 20.0}, 2.5),
-        ({"waited": 0.2, "stepped": 9.8}, 1.0),
-    ],
-)
-def test_the_gain_of_the_change_is_predicted(changed, gain):
-    found = verdict(stats(**changed))
-    assert found.gain == pytest.approx(gain)
-    assert ("times as fast" in found) is (gain > 1)
-    assert ("then your own step is the limit" in found) is (gain == 2.5)
-
-
-@pytest.mark.parametrize(
-    ("changed", "promised"),
-    [
-        ({}, "That should be about 1.6 times as fast."),  # arithmetic, if the operation takes half of its time
-        ({"blocked": 12.0}, "That should be up to 2.0 times as fast."),
-        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True}, "up to 2.0 times as fast."),
-        (
-            {"holds_gil": True, "work": 10.0, "waited": 4.0, "stepped": 4.0},
-            "up to 1.6 times as fast, once the processes have started.",
-        ),
-        ({"holds_gil": True, "work": 10.0, "waited": 9.0}, "up to 2.6 times as fast."),  # a run long enough for them
-        # steps that compute share the cores with the workers: 100 batches need 10 + 4 s of both
-        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True, "step_cpu": 4.0}, "up to 1.4 times as fast."),
-    ],
-)
-def test_a_promise_is_a_bound_where_more_workers_are_to_keep_it(changed, promised):
-    assert promised in verdict(stats(**changed))
-
-
-def test_nothing_is_promised_for_threads_that_do_not_pay():
-    found = verdict(stats(mode="inline", workers=1, chosen=True, work=0.02, waited=0.06, stepped=0.0))
-    assert found.gain == 1.0
-    assert "Batches this cheap stay inline" in found
-
-
-@pytest.mark.parametrize(
-    ("budget", "words"),
-    [(10**6, "raise Options(memory_budget=) to 6 MB, or"), (10**7, "raise Options(memory_budget=), or")],
-)
-def test_the_memory_that_keeps_the_workers_busy_is_told(budget, words):
-    batches = replace(BATCH, bytes=10**8)  # each of 1 MB; 2 x 2 + 2 of them
-    found = verdict(stats(short=40, work=8.0, budget=budget, operations=(operation("map(decode)", 7.0), batches)))
-    assert words in found.change
 
 
 def test_a_sequential_operation_is_the_limit_before_one_that_all_workers_share():
@@ -460,44 +366,3 @@ def test_a_start_of_threads_is_part_of_the_start():
     assert changes
     assert all(changes)
     assert sum(begins for _, begins in modes) == len(changes) + 1
-
-
-# The GIL
-
-CONTENDED = {"contention": 0.6, "cpu": 9.8, "blocked": 4.0}
-
-
-@pytest.mark.parametrize(
-    ("changed", "kind"),
-    [
-        ({}, "gil"),
-        ({"contention": 0.1}, "input"),  # a coincidence
-        ({"contention": 0.3, "blocked": 18.0}, "input"),  # tasks wait for something else most of the time
-        ({"cpu": 1.0}, "input"),  # functions sleep, and the machine is busy
-        ({"cpu": 18.0}, "input"),  # two cores are in use
-        ({"cpu": 9.0, "starved": 9.0}, "input"),  # and would be, without other processes
-        ({"cores": 1.0}, "input"),
-        ({"waited": 0.1, "stepped": 9.9, "step_cpu": 5.0}, "gil"),  # the step takes twice its time
-        ({"waited": 0.1, "stepped": 9.9, "step_cpu": 9.5}, "step"),
-        ({"waited": 0.1, "stepped": 9.9, "step_cpu": 0.5}, "step"),  # it waits for a device
-    ],
-)
-def test_threads_that_wait_for_the_gil_use_one_core_together(changed, kind):
-    assert verdict(stats(**CONTENDED | changed)).kind == kind
-
-
-def test_a_step_that_holds_the_gil_leaves_the_pipeline_a_process_of_its_own():
-    found = verdict(stats(**CONTENDED | {"step_cpu": 6.0, "stepped": 6.5, "waited": 3.5}))
-    assert found.change == (
-        "Your own step holds the GIL for 60 % of the time, in which threads cannot call the functions: let the "
-        "pipeline run in a process of its own, with Options(isolate=True)."
-    )
-    assert found.gain == pytest.approx(100 / 6.0 / 10)
-    assert "then your own step is the limit" in found
-
-
-def test_a_step_that_holds_the_gil_beside_more_work_leaves_it_to_processes():
-    found = verdict(stats(**CONTENDED | {"step_cpu": 4.5}))
-    assert "Your own step holds the GIL for 45 % of the time" in found
-    assert "with Options(executor='processes')" in found.change
-    assert found.gain == pytest.approx(2 * 100 / (5.3 + 4.5) / 10)  # both cores, with the steps on them

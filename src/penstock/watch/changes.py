@@ -136,8 +136,8 @@ def _fewer_others(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Nex
 
 def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
     words = (
-        "It makes one element after another, in order: make it cheaper, or give it less to do, by moving work into a "
-        "map() after it."
+        "It makes one element after another, in order: make it cheaper, or give it less to do (half, for example), by "
+        "moving work into a map() after it."
     )
     return NextChange(words, _if_halved(limit, stats), at_most=False) if limit.sequential else None
 

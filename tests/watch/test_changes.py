@@ -1,0 +1,71 @@
+"""The change to make next, and what it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.watch.verdict import verdict
+from tests.watch.measured import BATCH, operation, stats
+
+
+@pytest.mark.parametrize(
+    ("changed", "gain"),
+    [
+        # 100 batches in 10 s; the consumer alone could take 100 in 4 s, 2.5 times as many
+        ({"holds_gil": True, "work": 20.0, "blocked": 10.0}, 2.0),  # 2 cores x 100 / 10 s = 20 a second
+        ({"workers": 1, "mode": "1 thread", "work": 10.0}, 2.0),
+        ({"workers": 1, "mode": "1 thread", "work": 10.0, "cores": 64.0}, 2.5),  # then the step is the limit
+        ({"blocked": 19.0}, 2.0),
+        ({"blocked": 12.0}, 2.0),
+        ({"starved": 10.0}, 2.0),
+        ({"starved": 4.0, "work": 8.0}, 2.0),  # of what it makes now, however idle the workers are
+        ({}, 1 / (1 - 0.75 / 2)),  # with the limiting operation in half of its time
+        ({"mode": "inline", "workers": 1, "work": 10.0}, 1.0),  # nobody knows
+        ({"short": 40, "work": 8.0, "budget": 10**6}, 2.5),
+        ({"work": 10.0, "blocked": 9.0}, 2.0),  # idle workers would not be more busy with more of them
+        ({"work": 5.0, "blocked": 4.0, "uneven": 20.0}, 2.5),
+        ({"waited": 0.2, "stepped": 9.8}, 1.0),
+    ],
+)
+def test_the_gain_of_the_change_is_predicted(changed, gain):
+    found = verdict(stats(**changed))
+    assert found.gain == pytest.approx(gain)
+    assert ("times as fast" in found) is (gain > 1)
+    assert ("then your own step is the limit" in found) is (gain == 2.5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "promised"),
+    [
+        ({}, "That should be about 1.6 times as fast."),  # arithmetic, if the operation takes half of its time
+        ({"blocked": 12.0}, "That should be up to 2.0 times as fast."),
+        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True}, "up to 2.0 times as fast."),
+        (
+            {"holds_gil": True, "work": 10.0, "waited": 4.0, "stepped": 4.0},
+            "up to 1.6 times as fast, once the processes have started.",
+        ),
+        ({"holds_gil": True, "work": 10.0, "waited": 9.0}, "up to 2.6 times as fast."),  # a run long enough for them
+        # steps that compute share the cores with the workers: 100 batches need 10 + 4 s of both
+        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True, "step_cpu": 4.0}, "up to 1.4 times as fast."),
+    ],
+)
+def test_a_promise_is_a_bound_where_more_workers_are_to_keep_it(changed, promised):
+    assert promised in verdict(stats(**changed))
+
+
+def test_nothing_is_promised_for_threads_that_do_not_pay():
+    found = verdict(stats(mode="inline", workers=1, chosen=True, work=0.02, waited=0.06, stepped=0.0))
+    assert found.gain == 1.0
+    assert "Batches this cheap stay inline" in found
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [(10**6, "raise Options(memory_budget=) to 6 MB, or"), (10**7, "raise Options(memory_budget=), or")],
+)
+def test_the_memory_that_keeps_the_workers_busy_is_told(budget, words):
+    batches = replace(BATCH, bytes=10**8)  # each of 1 MB; 2 x 2 + 2 of them
+    found = verdict(stats(short=40, work=8.0, budget=budget, operations=(operation("map(decode)", 7.0), batches)))
+    assert words in found.change
