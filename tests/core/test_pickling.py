@@ -131,3 +131,15 @@ def test_a_single_dispatch_function_that_no_module_has_travels_with_what_is_regi
 
 def test_arrays_of_ctypes_travel():
     assert list(there((ctypes.c_int * 3)(1, 2, 3))) == [1, 2, 3]
+
+
+def test_an_open_file_is_refused_where_it_would_arrive_as_its_content(tmp_path):
+    (tmp_path / "x").write_text("abc")
+    with (tmp_path / "x").open() as file, pytest.raises(TypeError, match=r"cannot pickle an open file: .*x'"):
+        pickling.dumps([file, len])
+
+
+def test_the_output_of_the_process_travels_by_name(monkeypatch, tmp_path):
+    with (tmp_path / "out").open("w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert pickle.loads(pickling.dumps(lambda: out))() is out

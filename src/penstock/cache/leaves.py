@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core import pickling
 from penstock.core.cached import cached_property
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.sharing import with_sealed_arrays
@@ -184,6 +185,4 @@ def pickled(value: Any) -> bytes:
     try:
         return pickle.dumps(value, protocol=5)
     except Exception:  # noqa: BLE001 - each class fails in its own way
-        import cloudpickle
-
-        return cloudpickle.dumps(value, protocol=5)
+        return pickling.dumps(value, protocol=5)

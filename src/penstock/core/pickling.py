@@ -166,6 +166,14 @@ def _is_found_by_name(function: Any) -> bool:
         return False
 
 
+def _stream_of_process(file: io.TextIOWrapper) -> tuple[Any, tuple[Any, ...]]:
+    """Reduce the process's own output; refuse other files, of which cloudpickle would send the content instead."""
+    for name in ("stdout", "stderr"):
+        if file is getattr(sys, name):
+            return getattr, (sys, name)
+    raise TypeError(f"cannot pickle an open file: {getattr(file, 'name', file)!r}")
+
+
 @cache
 def _pickler() -> Any:
     from cloudpickle import Pickler
@@ -177,7 +185,7 @@ def _pickler() -> Any:
         return make, (*parts[:FILENAME], code.co_filename, *parts[FILENAME + 1 :])
 
     class PicklerWithFilenames(Pickler):
-        dispatch_table: ClassVar[Any] = ChainMap({CodeType: with_filename}, table)
+        dispatch_table: ClassVar[Any] = ChainMap({CodeType: with_filename, io.TextIOWrapper: _stream_of_process}, table)
         references: References
 
         def reducer_override(self, obj: Any) -> Any:

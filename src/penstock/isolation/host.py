@@ -128,8 +128,12 @@ class HostedRun:
         except BaseException as error:  # noqa: BLE001 - the consumer raises it
             last = ("failed", pickled_error(error), self._run.failed_at, self._reporter.told())
         self._run.close("exhausted")
-        with suppress(OSError):  # the consumer has gone
+        try:
             self._line.send(last)
+        except OSError:  # the consumer has gone
+            pass
+        except Exception as error:  # noqa: BLE001 - what is told cannot be pickled; without an answer, the consumer waits
+            self._line.send(("failed", pickled_error(error), None, None))
 
     def _made_all(self) -> tuple[Any, ...]:
         arena, notice = self._lending.arena, self._lending.notice
