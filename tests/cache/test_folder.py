@@ -33,8 +33,6 @@ def test_a_header_that_is_there_stays(tmp_path):
     publish(place, "x.json", {"n": 1})
     publish(place, "x.json", {"n": 2})
     assert read(place, "x.json") == {"n": 1}
-    publish(place, "x.json", {"n": 3}, replace=True)
-    assert read(place, "x.json") == {"n": 3}
     assert sorted(os.listdir(place)) == [HEADER, "x.json"]
 
 
@@ -48,10 +46,13 @@ def test_files_without_a_name_may_be_missing(tmp_path, monkeypatch):
 
 def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.cache.folder.os.write", lambda file, content: 1)
-    for replace in (False, True):
-        with pytest.raises(OSError, match="No space left"):
-            publish(str(tmp_path), "x.json", {"n": 1}, replace=replace)
+    with pytest.raises(OSError, match="No space left"):
+        publish(str(tmp_path), "x.json", {"n": 1})
     assert os.listdir(tmp_path) == []
+    (tmp_path / "x.json").write_text("{")
+    with pytest.raises(OSError, match="No space left"):
+        publish(str(tmp_path), "x.json", {"n": 1})
+    assert os.listdir(tmp_path) == ["x.json"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"format": "penstock cache"}', bytes(200)])

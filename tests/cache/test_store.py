@@ -201,6 +201,16 @@ def test_a_length_is_told_to_all(tmp_path):
     assert (store.length, other.length, opened(tmp_path, readonly=True).length) == (5, 5, 5)
 
 
+def test_a_length_that_is_damaged_is_recorded_again(tmp_path):
+    opened(tmp_path).complete(5)
+    (path,) = tmp_path.glob("*/length.json")
+    path.write_bytes(path.read_bytes().replace(b"5", b"6", 1))
+    store = opened(tmp_path)
+    assert store.length is None
+    store.complete(5)
+    assert opened(tmp_path).length == 5
+
+
 def test_the_prefix_ends_at_the_first_gap(tmp_path):
     store = opened(tmp_path)
     store.write(rows(0, 1, 3), chunk_of("abd"))

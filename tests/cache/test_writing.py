@@ -137,6 +137,18 @@ def test_rows_recorded_before_a_refusal_are_found_later(tmp_path, monkeypatch):
     assert again.damaged == 0
 
 
+def test_only_flush_waits_for_the_disk(tmp_path, monkeypatch):
+    calls = []
+    for name in ("fsync", "fdatasync", "sync"):
+        monkeypatch.setattr(os, name, lambda *_: calls.append("sync"))
+    store = CacheStore(tmp_path, "key", {})
+    store.write(np.arange(3), chunk_of("abc"))
+    store.complete(3)
+    assert calls == []
+    store.flush()
+    assert calls == ["sync", "sync"]
+
+
 @pytest.mark.parametrize("call", ["fdatasync", "close"])
 def test_an_error_that_comes_late_ends_the_growth(tmp_path, monkeypatch, call):
     told = []

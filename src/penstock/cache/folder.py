@@ -48,7 +48,7 @@ def prepare(folder: str, key: str, parts: Mapping[str, str]) -> str:
     os.makedirs(place, exist_ok=True)
     if header_of(place) is None:
         told = {"format": CACHE_FORMAT, "version": VERSION, "key": key, "parts": dict(parts), "made": time.time()}
-        publish(place, HEADER, told, replace=os.path.exists(os.path.join(place, HEADER)))
+        publish(place, HEADER, told)
     return place
 
 
@@ -104,24 +104,21 @@ def read(place: str, name: str) -> dict[str, Any] | None:
     return told if checksum == _checksum(told) else None
 
 
-def publish(place: str, name: str, told: dict[str, Any], *, replace: bool = False) -> None:
-    """Write a small file, which appears whole; one that is there already stays, unless `replace`.
+def publish(place: str, name: str, told: dict[str, Any]) -> None:
+    """Write a small file, which appears whole; one that is there already stays, unless it is damaged.
 
-    The file has no name until it is complete, where the file system allows that.
+    The file has no name until it is complete, where the file system allows that. It is not synced: after a crash of the
+    machine it may be damaged, and is written again when it is next needed.
     """
     content = json.dumps({**told, "checksum": _checksum(told)}, indent=1).encode()
     path = os.path.join(place, name)
-    if not replace:
-        with suppress(FileExistsError):
-            if not _publish_unnamed(place, path, content):
-                _publish_named(path, content, os.link)
-    else:
-        _publish_named(path, content, os.replace)
-    directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    if os.path.lexists(path):
+        if read(place, name) is None:
+            _publish_named(path, content, os.replace)
+        return
+    with suppress(FileExistsError):
+        if not _publish_unnamed(place, path, content):
+            _publish_named(path, content, os.link)
 
 
 def _publish_unnamed(place: str, path: str, content: bytes) -> bool:
@@ -166,7 +163,6 @@ def _publish_named(path: str, content: bytes, put: Callable[[str, str], None]) -
 def _write(file: int, content: bytes) -> None:
     if os.write(file, content) < len(content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    os.fsync(file)
 
 
 def _checksum(told: dict[str, Any]) -> int:
