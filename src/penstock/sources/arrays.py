@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -24,6 +24,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, is_masked, leaf_spec, relax, sliced
 from penstock.kernels import Ahead, Pool, SideThread
+from penstock.sources.packed_texts import PackedTexts, packed_texts
 
 
 @frozen(eq=False)
@@ -35,7 +36,7 @@ class ArraySource:
     """
 
     structure: Structure
-    columns: list[Column]
+    columns: Sequence[Column | PackedTexts]
     name: str = "from_tensor_slices"
 
     @property
@@ -70,6 +71,13 @@ class ArraySource:
     def content(self) -> Any:
         """Return the structure and the data of each leaf."""
         return (self.structure, self.columns)
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """Return the fields, with texts in memory that processes share."""
+        return {**self.__dict__, "columns": list(map(packed_texts, self.columns))}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
 
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
@@ -157,9 +165,11 @@ def _run(rows: Rows) -> slice | None:
     return slice(first, last + 1) if count < 3 or bool((rows[1:] - rows[:-1] == 1).all()) else None
 
 
-def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | None) -> Column:
+def _read(column: Column | PackedTexts, rows: Rows, run: slice | None, into: NDArray[Any] | None) -> Column:
     if isinstance(column, list):
         return column[run] if run is not None else [column[i] for i in rows.tolist()]
+    if isinstance(column, PackedTexts):
+        return column.read_many(rows)
     if isinstance(column, Ragged | Sparse):
         return column[run] if run is not None else column.take(rows)
     if run is not None:
@@ -170,7 +180,9 @@ def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | No
     return gathered(column, rows, into)
 
 
-def _column_spec(column: Column) -> LeafSpec:
+def _column_spec(column: Column | PackedTexts) -> LeafSpec:
+    if isinstance(column, PackedTexts):
+        return ObjectSpec(column.kind)
     if not isinstance(column, list):
         return sliced(leaf_spec(column))
     if len(set(map(type, column))) == 1 and isinstance(column[0], (str, bytes)):
@@ -180,7 +192,7 @@ def _column_spec(column: Column) -> LeafSpec:
     return joined or ObjectSpec(object)
 
 
-def _column_fingerprint(column: Column) -> tuple[Any, ...]:
+def _column_fingerprint(column: Column | PackedTexts) -> tuple[Any, ...]:
     if isinstance(column, np.ndarray):
         return (str(column.dtype), column.shape, digest_array(column))
     if isinstance(column, Ragged | Sparse):

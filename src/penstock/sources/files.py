@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import LEAF, Structure, flatten
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
+from penstock.sources.packed_texts import packed_texts
 from penstock.storage.local import advise_whole, read_whole
 
 
@@ -27,7 +29,7 @@ class FileBytes:
     for a kernel that reads files itself, elements have the path instead of the content.
     """
 
-    paths: list[str]
+    paths: Sequence[str]
     labels: NDArray[np.int64] | None = None
     key: str = "image"
     name: str = "read_files"
@@ -52,8 +54,7 @@ class FileBytes:
         return {self.key: ObjectSpec(bytes), "label": ArraySpec((), np.dtype(np.int64))}
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
-        paths = self.paths
-        wanted = [paths[row] for row in rows.tolist()]
+        wanted = self._paths_at(rows)
         contents: list[Any] = wanted if self.unread else list(read_whole(wanted))
         if self.labels is None:
             return Columns(LEAF, [contents], len(rows))
@@ -64,8 +65,7 @@ class FileBytes:
 
     def advise(self, rows: Rows) -> None:
         """Ask the system to begin to read the files at `rows`."""
-        paths = self.paths
-        advise_whole([paths[row] for row in rows.tolist()])
+        advise_whole(self._paths_at(rows))
 
     def describe(self, row: int) -> str:
         return self.paths[row]
@@ -73,6 +73,17 @@ class FileBytes:
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the number of files, and a digest of the labels and of the paths relative to their common folder."""
         return self._fingerprint
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """Return the fields, with the paths in memory that processes share."""
+        return {**self.__dict__, "paths": packed_texts(self.paths)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _paths_at(self, rows: Rows) -> list[str]:
+        paths, positions = self.paths, cast("list[int]", rows.tolist())
+        return [paths[position] for position in positions]
 
     @cached_property
     def _structure(self) -> Structure:

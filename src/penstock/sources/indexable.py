@@ -26,6 +26,7 @@ from penstock.index.blocked import Blocks
 from penstock.kernels import gather
 from penstock.kernels.arrays import items_at
 from penstock.sources.arrays import digest_values
+from penstock.sources.packed_texts import PackedTexts, packed_texts
 from penstock.sources.powers import advise_of, blocks_of_source
 from penstock.sources.protocol import Called
 
@@ -96,19 +97,31 @@ class IndexableSource:
         return found if callable(found) else None
 
     def describe(self, row: int) -> str:
-        return f"item {row} of {type(self.data).__name__}"
+        return f"item {row} of {self._type.__name__}"
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the object's own `fingerprint()`, or its type, length and, for a list, the simple values."""
         own = attribute_of(self.data, "fingerprint")
         if callable(own):
-            return ("source", _type_name(self.data), self.length, str(own()))
-        held = digest_values(cast("Sequence[Any]", self.data)) if isinstance(self.data, (list, tuple)) else ""
-        return ("source", _type_name(self.data), self.length, held)
+            return ("source", _type_name(self._type), self.length, str(own()))
+        held = digest_values(cast("Sequence[Any]", self.data)) if issubclass(self._type, (list, tuple)) else ""
+        return ("source", _type_name(self._type), self.length, held)
 
     def content(self) -> Any:
         """Return the object."""
         return self.data
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """Return the fields, with a list of texts in memory that processes share."""
+        return {**self.__dict__, "data": packed_texts(self.data)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    @property
+    def _type(self) -> type[Any]:
+        """The type of the object that the user gave."""
+        return list if isinstance(self.data, PackedTexts) else type(self.data)
 
     def _one_by_one(self, positions: list[int]) -> list[Any]:
         get: Callable[[int], Any] = self.data.__getitem__
@@ -208,5 +221,5 @@ def indexable(data: Any, thread_safe: bool | None = None) -> IndexableSource:
     return IndexableSource(data, len(data), f"from_source({cls})", thread_safe)
 
 
-def _type_name(data: Any) -> str:
-    return f"{type(data).__module__}.{type(data).__qualname__}"
+def _type_name(cls: type[Any]) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
