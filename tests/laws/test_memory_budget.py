@@ -175,7 +175,7 @@ SCRIPT = Path(__file__).with_name("peak_of_memory.py")
         ("inline", 1, ()),  # the element that the consumer holds
         ("threads", 1, ()),
         ("processes", 2, ()),  # and the first of its size that another worker makes
-        ("pool", 3, ("map", "batch", "shuffle")),  # and one that each worker has in hand
+        ("pool", 3, ("map", "cache", "shuffle")),  # and one that each worker has in hand
     ],
 )
 def test_elements_from_1_kb_to_50_mb_stay_within_the_budget(executor, beyond, names):

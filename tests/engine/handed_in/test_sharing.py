@@ -24,6 +24,7 @@ from penstock.engine.handed_in.remote import Pickled
 from penstock.engine.handed_in.sharing import Sharing
 from penstock.engine.memory import shared_file
 from penstock.engine.memory.arena import Arena, Door
+from penstock.engine.memory.freed import private_bytes
 from penstock.engine.memory.shared_file import SharedFile
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Task
@@ -243,6 +244,19 @@ def test_the_arena_is_within_the_budget(handed):
         assert arena_of(it).size == 1 << 19
         assert it._carry_over.memory.idle_bytes + arena_of(it).live_bytes >= arena_of(it).file.reserved
     assert all((batch[:, 5] == range(4 * at, 4 * at + 4)).all() for at, batch in enumerate(kept))
+
+
+def test_workers_keep_little_freed_memory_under_a_given_budget():
+    def before_blocks(x):
+        """Return the memory that the worker has, and use more of it: blocks that are free again afterwards."""
+        told = private_bytes()
+        for size in (17, 18, 19, 17, 18):
+            np.ones(1 << (size if x >= 20 else 8))
+        return told
+
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as executor:
+        told = list(by(D.range(40).map(before_blocks), executor, memory_budget=1 << 24))
+    assert max(told[21:]) - told[20] < 2 << 20
 
 
 def test_a_state_continues_under_other_executors(handed):

@@ -13,7 +13,7 @@ from penstock.engine.handed_in.call import Sent
 from penstock.engine.handed_in.pickled import PickledPlan, SentPlan
 from penstock.engine.handed_in.remote import Pickled, Siblings, end_with_parent, loaded_plans, say_notes
 from penstock.engine.memory.arena import Arena, Door, door_of, mapped_by
-from penstock.engine.memory.freed import KEPT_SHARE, Holding
+from penstock.engine.memory.freed import KEPT_SHARE, Holding, keep_less
 from penstock.engine.processes.travel import ResultSizes, Sending, Travelling, answered, sending
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.transport.packets import Packet
@@ -109,7 +109,11 @@ class Shared:
             return unsendable(error, self._sharing.plan), counted
 
 
-_holding = lru_cache(maxsize=1)(Holding)  # of this process
+@lru_cache(maxsize=1)
+def _holding(most: int) -> Holding:
+    """Return what this process holds, with at most `most` bytes of freed memory."""
+    keep_less(most)
+    return Holding(most)
 
 
 def run_sharing(
