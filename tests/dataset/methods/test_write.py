@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import sys
 
 import numpy as np
 import pytest
@@ -94,6 +96,26 @@ def test_an_existing_file_is_kept_unless_overwrite_is_set(tmp_path):
         with pytest.raises(FileExistsError, match="overwrite=True"):
             getattr(ds, name)(path)
         assert getattr(ds, name)(path, overwrite=True) == [path]
+
+
+@pytest.mark.parametrize("name", ["save", "write_tfrecord", "write_tar", "write_parquet"])
+def test_a_disk_that_refuses_is_an_error_that_names_call_and_path_and_leaves_nothing(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # or modules imported meanwhile would be cut off
+    noise = Dataset.range(50).map(lambda x: {"__key__": str(x), "bin": np.random.default_rng(int(x)).bytes(9000)})
+    ds = noise.map(lambda sample: sample["bin"]) if name == "write_tfrecord" else noise
+    path = tmp_path / {"write_tfrecord": "a.tfrecord", "write_tar": "a.tar", "write_parquet": "a.parquet"}.get(
+        name, "a"
+    )
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            getattr(ds, name)(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (note,) = [note for note in caught.value.__notes__ if name in note]
+    assert note.startswith(f"{name}({str(path)!r}) has written nothing")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_elements_left_out_by_on_error_are_not_written(tmp_path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from penstock import plan as plans
@@ -24,6 +26,7 @@ _WRITERS = {
 _UNWRITTEN = {
     "arrow", "feather", "ipc", "npy", "npz", "jsonl", "ndjson", "json", "csv", "tsv", "h5", "hdf5", "zip", "tgz",
 }  # fmt: skip
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PARQUET_COMPRESSIONS = ("snappy", "zstd", "gzip", "lz4")
 
 
@@ -62,7 +65,7 @@ class Write(Iterate[T_co]):
             "fingerprint": plans.fingerprint.fingerprint(self._plan),
         }
         is_local = urls_of("save", folder, storage_options, "path") is None
-        with self.iterator() as it:
+        with self.iterator() as it, _named("save", folder):
             if is_local:
                 sources.saved.writing.save(it, folder, **settings)
             else:
@@ -243,14 +246,27 @@ def _written(
     """Return the names of the files that `write` writes, to a local path or to a URL, there with other settings."""
     from penstock.storage.paths import urls_of  # with the writers, not with every import
 
-    if urls_of(call, path, storage_options, "path") is None:
-        return write(path)
-    from penstock.storage.remote.writing import write_to_url
+    is_local = urls_of(call, path, storage_options, "path") is None
+    with _named(call, path):
+        if is_local:
+            return write(path)
+        from penstock.storage.remote.writing import write_to_url
 
-    return write_to_url(
-        lambda to: write(to, **remotely),
-        path,
-        storage_options,
-        in_shards=settings["max_bytes"] is not None,
-        overwrite=settings["overwrite"],
-    )
+        return write_to_url(
+            lambda to: write(to, **remotely),
+            path,
+            storage_options,
+            in_shards=settings["max_bytes"] is not None,
+            overwrite=settings["overwrite"],
+        )
+
+
+@contextmanager
+def _named(call: str, path: str) -> Generator[None]:
+    """Add the call to an error about a lack of room, which names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            error.add_note(f"{call}({path!r}) has written nothing: make room there, or pass another path")
+        raise
