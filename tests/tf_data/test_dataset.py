@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -178,6 +181,48 @@ def test_elements_are_kept_in_a_folder(tmp_path, keep):
     with pytest.warns(UserWarning, match="changed"):
         assert list(lines()) == [b"other"]  # in TensorFlow, b"one"
     assert type(lines()) is data.Dataset
+
+
+KEPT = """
+import os, signal, sys
+import numpy as np
+from penstock import tf_data as data
+
+how, folder, dies_at = sys.argv[1], sys.argv[2], int(sys.argv[3])
+made = []
+
+
+def square(x):
+    made.append(int(x))
+    return np.full(500, x * x)
+
+
+kept = getattr(data.Dataset.range(60).map(square), how)(folder)
+for number, element in enumerate(kept):
+    assert element.tolist() == [number * number] * 500
+    if number == dies_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+print(len(made))
+"""
+
+
+@pytest.mark.parametrize("keep", ["cache", "snapshot"])
+def test_a_folder_outlives_a_killed_process_and_damage(tmp_path, keep):
+    def run(dies_at=-1):
+        command = [sys.executable, "-c", KEPT, keep, str(tmp_path / "kept"), str(dies_at)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ran.stdout or ran.stderr or ran.returncode
+
+    assert run(dies_at=40) == -9
+    assert int(run()) <= 20
+    assert run() == "0\n"
+    files = list((tmp_path / "kept").glob("*/*.data"))
+    for path in files:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    assert 1 <= int(run()) <= len(files)  # rows, of which each is in one file
+    assert run() == "0\n"
 
 
 def test_the_path_of_a_cache_is_given_once(tmp_path):

@@ -1,15 +1,17 @@
-"""Pools whose initializers fail."""
+"""Pools whose workers end before they take a task."""
 
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.handed_in.replaceable import FRUITLESS_INITIALIZED
+from penstock.engine.handed_in.replaceable import FRUITLESS_STARTED
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -45,7 +47,7 @@ def test_an_initializer_that_fails_is_named_with_its_exception(workers):
 
     with pytest.raises(WorkerError, match=r"its initializer failing raised RuntimeError: no GPU: correct the"):
         list(by(new))
-    assert len(made) == FRUITLESS_INITIALIZED
+    assert len(made) == FRUITLESS_STARTED
 
 
 def test_the_initializer_of_a_pool_that_is_handed_in_is_named():
@@ -62,3 +64,24 @@ def test_a_run_goes_on_once_the_initializer_succeeds(tmp_path):
     with pool(failing_once, str(tmp_path / "failed")) as given, by(given) as it:
         assert [x for batch in it for x in batch.tolist()] == list(range(1, 65))
     assert [event.kind for event in it.stats().events] == ["broken"]
+
+
+UNGUARDED = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+import penstock as ps
+
+pool = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
+print(list(ps.Dataset.range(40).batch(8).with_options(ps.Options(executor=pool))))
+"""
+
+
+def test_a_script_that_makes_a_pool_without_a_guard_is_told_so_soon(tmp_path):
+    """Each worker runs the script, in which it fails to begin workers of its own."""
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    command = [sys.executable, "-W", "ignore", str(tmp_path / "script.py")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = ran.stderr.strip().splitlines()[-2]
+    assert last.startswith("penstock.core.errors.WorkerError: 2 pools broke one after another without a task done")
+    assert "ended with exit code 1 before it took a task: correct the initializer= of the pool" in last
+    assert last.endswith('below `if __name__ == "__main__":`, since its workers run all other lines')

@@ -36,7 +36,7 @@ from penstock.executors.protocol import is_lost_worker
 
 WAITING_THERE = 4  # one call in this many waits in an executor that tells how many it runs at a time
 FRUITLESS = 6  # executors that break one after another, without a task done, before the run fails
-FRUITLESS_INITIALIZED = 2  # the same, of pools whose initializer raised an exception
+FRUITLESS_STARTED = 2  # the same, of pools whose workers ended before they took a task
 FRUITLESS_KILLED = 64  # the same, of executors whose workers others may have killed
 
 
@@ -68,7 +68,7 @@ class ReplaceableExecutor:
         self._death = Death("")
         self._told: Connection | None = None  # with which the initializer of the executor failed, if it was made here
         self._fruitless = self._killed = 0  # executors in a row, by their own doing and by others
-        self._uninitialized = 0  # those of them whose initializer failed
+        self._unstarted = 0  # those of them whose workers took no task
         self._oom_kills = oom_kills()
         self._closed = False
         self.name = type(given).__name__ if self._given is not None else "other processes"
@@ -125,10 +125,11 @@ class ReplaceableExecutor:
             self._send(call, executor)
 
     def _begun(self) -> Executor:
-        if self._uninitialized >= FRUITLESS_INITIALIZED:
+        if self._unstarted >= FRUITLESS_STARTED:
             raise WorkerError(
-                f"{self._uninitialized} pools broke one after another without a task done: {self._broken}: correct the "
-                "function that is the initializer= of the pool, or its initargs=, or make the pool without one"
+                f"{self._unstarted} pools broke one after another without a task done: {self._broken}: correct the "
+                "initializer= of the pool, if it has one; in a script, make the pool and what it is for below "
+                '`if __name__ == "__main__":`, since its workers run all other lines'
             )
         if self._fruitless >= FRUITLESS or self._killed >= FRUITLESS_KILLED:
             broken = self._fruitless + self._killed
@@ -203,7 +204,7 @@ class ReplaceableExecutor:
         is_over = call.ended(*opened)
         with self._lock:
             self._under_way.pop(call, None)
-            self._fruitless = self._killed = self._uninitialized = 0
+            self._fruitless = self._killed = self._unstarted = 0
             was_alone, self._alone = self._alone is call, None if self._alone is call else self._alone
             if not is_over and not self._closed:
                 self._suspects.appendleft(call)
@@ -236,7 +237,7 @@ class ReplaceableExecutor:
                 self._executor, self._broken = None, self._death.how
                 self._killed += self._death.by_others
                 self._fruitless += not self._death.by_others
-                self._uninitialized += not self._death.begun
+                self._unstarted += not self._death.begun
             begun = begun and self._death.begun
             was_alone, result = self._alone is call, None
             if was_alone:
@@ -275,8 +276,10 @@ class ReplaceableExecutor:
         if (failed := failed_initializer(executor, dead, self._told)) is not None:
             return Death(f"{type(executor).__name__} broke: {failed}", begun=False)
         told = ", ".join(f"process {each.pid} {ended_by(each.exitcode)}" for each in dead) or str(error).rstrip(".")
-        own = [each.pid for each in dead if is_own_end(each.exitcode)]
-        is_known = bool(own) if call.suspect is None else call.suspect.pid in own
+        own = [each for each in dead if is_own_end(each.exitcode)]
+        if call.suspect is not None and call.suspect.pid is None and any(each.exitcode > 0 for each in own):
+            return Death(f"{type(executor).__name__} broke: {told} before it took a task", begun=False)
+        is_known = bool(own) if call.suspect is None else call.suspect.pid in [each.pid for each in own]
         by_others = bool(processes_of(executor)) and not is_known and self._oom_kills == before
         return Death(f"{type(executor).__name__} broke: {told}", by_others=by_others)
 
