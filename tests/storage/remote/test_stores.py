@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import DataError, MissingDependencyError, PlanError
 from penstock.storage.remote.listing import find_objects
+from tests.storage.remote.fault_proxy import FAULTS, fault_proxy
 
 
 def test_file_systems_of_fsspec():
@@ -39,7 +40,9 @@ def test_a_replaced_object_of_fsspec_is_named():
     assert list(ps.read_files("memory://stores/changed.txt", storage_options={"cache_bytes": 0})) == [b"six\n"]
 
 
-def test_moto():
+@pytest.fixture
+def moto():
+    """The URL of an S3 server with a bucket, `data`, and a client of it; its objects stay until the process ends."""
     server = pytest.importorskip("moto.server")
     boto3 = pytest.importorskip("boto3")
     running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -51,22 +54,48 @@ def test_moto():
             "s3", endpoint_url=url, aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1"
         )
         client.create_bucket(Bucket="data")
-        names = ["a/1.txt", "a/b/2.txt", "a/.hidden", "odd name+é#1.txt", "x[1].bin"]
-        for name in names:
-            client.put_object(Bucket="data", Key=name, Body=name.encode())
-        given = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"}}
-        given["cache_bytes"] = 0
-        assert list(ps.read_files("s3://data/a/", storage_options=given)) == [b"a/1.txt", b"a/b/2.txt"]
-        assert list(ps.read_files("s3://data/a/*", storage_options=given)) == [b"a/1.txt"]
-        assert list(ps.read_files("s3://data/odd*", storage_options=given)) == ["odd name+é#1.txt".encode()]
-        assert list(ps.Dataset.list_files("s3://data/**/*.txt", storage_options=given)) == [
-            "s3://data/a/1.txt", "s3://data/a/b/2.txt", "s3://data/odd name+é#1.txt",
-        ]  # fmt: skip
-        assert list(ps.read_files("s3://data/x[1].bin", storage_options=given)) == [b"x[1].bin"]
-        with pytest.raises(FileNotFoundError, match="no such bucket"):
-            ps.read_files("s3://other/*", storage_options=given)
+        yield url, client
     finally:
         running.stop()
+
+
+def options_of(url):
+    client = {"endpoint_url": url, "region_name": "us-east-1"}
+    return {"key": "a", "secret": "b", "client_kwargs": client, "cache_bytes": 0}
+
+
+def test_moto(moto):
+    url, client = moto
+    names = ["a/1.txt", "a/b/2.txt", "a/.hidden", "odd name+é#1.txt", "x[1].bin"]
+    for name in names:
+        client.put_object(Bucket="data", Key=name, Body=name.encode())
+    given = options_of(url)
+    assert list(ps.read_files("s3://data/a/", storage_options=given)) == [b"a/1.txt", b"a/b/2.txt"]
+    assert list(ps.read_files("s3://data/a/*", storage_options=given)) == [b"a/1.txt"]
+    assert list(ps.read_files("s3://data/odd*", storage_options=given)) == ["odd name+é#1.txt".encode()]
+    assert list(ps.Dataset.list_files("s3://data/**/*.txt", storage_options=given)) == [
+        "s3://data/a/1.txt", "s3://data/a/b/2.txt", "s3://data/odd name+é#1.txt",
+    ]  # fmt: skip
+    assert list(ps.read_files("s3://data/x[1].bin", storage_options=given)) == [b"x[1].bin"]
+    with pytest.raises(FileNotFoundError, match="no such bucket"):
+        ps.read_files("s3://other/*", storage_options=given)
+
+
+def test_a_proxy_before_moto_that_fails_changes_nothing(moto):
+    url, client = moto
+    contents = [bytes([i]) * (1000 + 137 * i) for i in range(60)]
+    for i, content in enumerate(contents):
+        client.put_object(Bucket="data", Key=f"faults/{i:02}.bin", Body=content)
+    records = b"".join(b"%d,%d\n" % (i, i * i) for i in range(20_000))
+    client.put_object(Bucket="data", Key="faults/lines.txt", Body=records)
+    with fault_proxy(url, every=4) as (proxy, through):
+        given = options_of(through)
+        for seed in range(2):
+            ds = ps.read_files("s3://data/faults/*.bin", storage_options=given).shuffle(seed=seed)
+            assert list(ds) == list(ps.Dataset.from_source(contents).shuffle(seed=seed))
+        lines = list(ps.read_text("s3://data/faults/lines.txt", storage_options=given).shuffle(seed=1))
+        assert lines == list(ps.Dataset.from_source(records.decode().splitlines()).shuffle(seed=1))
+        assert set(proxy.met) == set(FAULTS)
 
 
 def test_nginx(tmp_path):
