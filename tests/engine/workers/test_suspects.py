@@ -19,6 +19,9 @@ from penstock.engine.processes import ticket
 from penstock.engine.workers import suspects
 from tests.engine.processes.conftest import pool
 
+# the thread of a pool that breaks ends with an error, if a call was canceled that it is about to fail
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
 D = ps.Dataset
 SERVER = multiprocessing.get_context("forkserver")  # begins a worker in a few milliseconds
 SERVER.set_forkserver_preload(["pytest", "penstock.engine.processes.worker", "penstock.watch.counters", __name__])
