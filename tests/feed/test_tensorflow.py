@@ -202,5 +202,6 @@ def test_objects_that_are_no_text_are_refused_by_their_type(eager):
     ds = Dataset.range(4).map(lambda x: object()).batch(2)
     with pytest.raises(Exception, match="an element of type object, which is no tensor"):
         list(ds.to_tensorflow(eager=eager))
-    texts = Dataset.from_source(["a", b"b"]).batch(2).to_tensorflow(eager=eager)
-    assert [batch.numpy().tolist() for batch in texts] == [[b"a", b"b"]]
+    for words in (["a", "b"], [b"a", b"b"]):
+        texts = Dataset.from_source(words).batch(2).to_tensorflow(eager=eager)
+        assert [batch.numpy().tolist() for batch in texts] == [[b"a", b"b"]]
