@@ -250,7 +250,7 @@ def test_what_is_made_ahead_returns_when_an_iterator_is_closed():
     whole = ds.iterator(epoch=0)
     assert len(list(whole)) == 50
     live = whole.stats().live_bytes
-    assert live < (20 * 10 + 2 * 50) * 800_000  # a batch keeps its block of up to ten; of what was ahead, 20 × 50 return
+    assert live < (20 * 10 + 2 * 50) * 800_000  # a batch keeps its block of up to ten; all that was ahead is 20 × 50
     assert all((batch[0] == 0).all() and (batch[1] == 1).all() for batch in kept)
     del kept
     gc.collect()
