@@ -53,6 +53,19 @@ def test_an_announcement_that_comes_after_the_read_is_ignored_once(file, server)
     assert not fetcher._unannounced
 
 
+def test_a_read_while_an_announcement_is_planned_leaves_nothing_ahead(file, monkeypatch):
+    fetcher, plan = Fetcher(), fetching.plan_requests
+
+    def planned(extents):
+        monkeypatch.setattr(fetching, "plan_requests", plan)
+        fetcher.read(extents)
+        return plan(extents)
+
+    monkeypatch.setattr(fetching, "plan_requests", planned)
+    fetcher.announce([(file, 0, 10)])
+    assert fetcher.ahead_bytes == 0
+
+
 def test_small_extents_are_cut_out_of_a_large_request_that_is_held(folder, server, options):
     content = bytes(i * 31 % 251 for i in range(600_000))
     (folder / "large").write_bytes(content)

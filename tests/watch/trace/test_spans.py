@@ -172,12 +172,12 @@ def test_of_many_cheap_tasks_some_are_recorded_and_the_others_counted(monkeypatc
 
 
 def test_a_long_task_after_many_short_ones_is_recorded():
-    def wait_once(number):
+    def sleep_once(number):
         if number == 130:
             time.sleep(0.002)
         return number
 
-    ds = Dataset.range(140).map(wait_once).with_options(Options(executor="threads", workers=1))
+    ds = Dataset.range(140).map(sleep_once).with_options(Options(executor="threads", workers=1))
     _, spans = spans_of(ds)
     assert max(span.took for span in spans if span.kind == "task") > LONG
 

@@ -7,7 +7,7 @@ import os
 import threading
 from bisect import bisect_right, insort
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import itemgetter
@@ -104,25 +104,31 @@ class Fetcher:
                 elif extent[2] > extent[1]:
                     new[key] = extent, 1 + (new[key][1] if key in new else 0)
         planned = plan_requests([extent for extent, _ in new.values()])
-        is_full = False
         with self._lock:
-            for key, cut in planned.items():
-                uses = new[key][1]
-                if (known := self._known.get(key)) is not None:  # by another thread, meanwhile
-                    self._known[key] = known[0], known[1] + uses
-                    continue
-                fresh = [piece for piece in cut if piece not in self._held]
-                size = sum(piece.nbytes for piece in fresh)
-                if fresh and (is_full or (self._bytes + size > ANNOUNCED and self._held)):
-                    is_full = True
-                    continue
-                for piece in fresh:
-                    self._hold(piece)
-                self._coming.extend(fresh)
-                for piece in cut:
-                    piece.left += 1
-                self._known[key] = cut, uses
+            self._begin({key: (cut, new[key][1]) for key, cut in planned.items()}, late)
             self._start_threads()
+
+    def _begin(self, planned: Mapping[ExtentKey, tuple[Requests, int]], late: float) -> None:
+        """Take announced extents over, with the number of their uses, as far as there is room for them."""
+        is_full = False
+        for key, (cut, announced) in planned.items():
+            uses = announced - (self._unannounced.pop(key, 0.0) > late)  # read by another thread, meanwhile
+            if not uses:
+                continue
+            if (known := self._known.get(key)) is not None:  # announced by another thread
+                self._known[key] = known[0], known[1] + uses
+                continue
+            fresh = [piece for piece in cut if piece not in self._held]
+            size = sum(piece.nbytes for piece in fresh)
+            if fresh and (is_full or (self._bytes + size > ANNOUNCED and self._held)):
+                is_full = True
+                continue
+            for piece in fresh:
+                self._hold(piece)
+            self._coming.extend(fresh)
+            for piece in cut:
+                piece.left += 1
+            self._known[key] = cut, uses
 
     def read(self, extents: Sequence[Extent]) -> list[memoryview]:
         """Return the bytes of each extent; raise the error of the first that cannot be read.

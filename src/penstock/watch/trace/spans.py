@@ -82,7 +82,7 @@ class SpanCounters(Counters):
     def __init__(self, *, elsewhere: bool = False, notes_operations: bool = False) -> None:
         super().__init__(elsewhere=elsewhere)
         self.notes_operations = notes_operations
-        """Whether calls of operations are recorded, each of which takes as much time as a task; set before a run."""
+        """True if calls of operations are recorded, each of which takes as long as a task; set before a run."""
         self._spans: deque[Span] = deque(maxlen=MOST_SPANS)  # to which any thread may add
         self._until = 0  # the end of the window
         self.room = MOST_IN_A_WINDOW  # for further spans in the window
