@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.watch.verdict import verdict
 from tests.watch.measured import BATCH, operation, stats
@@ -48,7 +51,7 @@ def test_the_gain_of_the_change_is_predicted(changed, gain):
         ),
         ({"holds_gil": True, "work": 10.0, "waited": 9.0}, "up to 2.6 times as fast."),  # a run long enough for them
         # steps that compute share the cores with the workers: 100 batches need 10 + 4 s of both
-        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True, "step_cpu": 4.0}, "up to 1.4 times as fast."),
+        ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True, "step_cpu": 4.0}, "up to 1.43 times as fast."),
     ],
 )
 def test_a_promise_is_a_bound_where_more_workers_are_to_keep_it(changed, promised):
@@ -69,3 +72,53 @@ def test_the_memory_that_keeps_the_workers_busy_is_told(budget, words):
     batches = replace(BATCH, bytes=10**8)  # each of 1 MB; 2 x 2 + 2 of them
     found = verdict(stats(short=40, work=8.0, budget=budget, operations=(operation("map(decode)", 7.0), batches)))
     assert words in found.change
+
+
+SECONDS = st.floats(0.0, 60.0)
+SHARES = st.floats(0.0, 1.0)
+
+
+@st.composite
+def measured(draw):
+    """Counts of a run as any measurement may give them."""
+    waited, stepped, work = draw(SECONDS), draw(SECONDS), draw(st.floats(0.001, 200.0))
+    workers = draw(st.sampled_from([1, 2, 4, 64]))
+    walls = draw(st.lists(st.floats(0.001, 100.0), min_size=1, max_size=3))
+    modes = ["inline", "isolated: inline", "2 processes", f"{workers} threads"]
+    return stats(
+        items=draw(st.integers(1, 10**6)),
+        waited=waited,
+        stepped=stepped,
+        warm_up=waited * draw(SHARES),
+        work=work,
+        blocked=work * draw(SHARES),
+        starved=work * draw(SHARES),
+        workers=workers,
+        cores=draw(st.sampled_from([1.0, 2.0, 16.0])),
+        mode=draw(st.sampled_from(modes)),
+        chosen=draw(st.booleans()),
+        holds_gil=draw(st.booleans()),
+        cpu=draw(SECONDS),
+        step_cpu=stepped * draw(SHARES),
+        contention=draw(SHARES),
+        short=draw(st.integers(0, 1000)),
+        budget=10**6,
+        uneven=draw(st.floats(1.0, 50.0)),
+        operations=tuple(
+            operation(f"map({at})", wall, sequential=draw(st.booleans()), reads=draw(st.booleans()))
+            for at, wall in enumerate(walls)
+        ),
+    )
+
+
+@given(measured())
+def test_no_promise_exceeds_what_the_waits_that_are_stated_can_bring(counts):
+    found = verdict(counts)
+    if found.gain == 1:
+        return
+    stated = re.search(r"waited ([\d.]+) %.*?(?:for the GIL, up to ([\d.]+) %)?\. The limit", found)
+    waits = sum(float(share) + (0.05 if float(share) < 10 else 0.5) for share in stated.groups() if share) / 100
+    promised = re.search(r"(?:up to|about) ([\d,.]+) times as fast", found)
+    gains = [found.gain] if promised is None else [found.gain, float(promised[1].replace(",", "")) - 0.05]
+    if waits < 1:
+        assert max(gains) <= 1 / (1 - waits) + 1e-9

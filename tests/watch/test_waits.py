@@ -37,7 +37,7 @@ def test_a_step_that_holds_the_gil_leaves_the_pipeline_a_process_of_its_own():
         "Your own step holds the GIL for 60 % of the time, in which threads cannot call the functions: let the "
         "pipeline run in a process of its own, with Options(isolate=True)."
     )
-    assert found.gain == pytest.approx(100 / 6.0 / 10)
+    assert found.gain == pytest.approx(1 / (1 - 0.35))  # the step alone takes 6.5 of 10 s
     assert "then your own step is the limit" in found
 
 
@@ -46,3 +46,9 @@ def test_a_step_that_holds_the_gil_beside_more_work_leaves_it_to_processes():
     assert "Your own step holds the GIL for 45 % of the time" in found
     assert "with Options(executor='processes')" in found.change
     assert found.gain == pytest.approx(2 * 100 / (5.3 + 4.5) / 10)  # both cores, with the steps on them
+
+
+def test_a_step_slowed_by_the_gil_is_told_and_may_gain_that_wait():
+    found = verdict(stats(**CONTENDED | {"waited": 0.1, "stepped": 9.9, "step_cpu": 5.0, "cpu": 8.0}))
+    assert found.startswith("GIL-bound: the consumer waited 1.0 % of the time; its step, for the GIL, up to 49 %. ")
+    assert found.gain == pytest.approx(10 / 5.0)

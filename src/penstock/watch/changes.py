@@ -7,11 +7,19 @@ from typing import NamedTuple
 from penstock.core.verdicts import VerdictKind
 from penstock.engine.tuning.tuner import THREAD_PAYS
 from penstock.watch.stats import PLURALS, OperationStats, Stats, percent
-from penstock.watch.waits import MOST_WAITING, busy_seconds, limited_by_turns, step_holds_gil, waits_for_store
+from penstock.watch.waits import (
+    MOST_WAITING,
+    busy_seconds,
+    limited_by_turns,
+    step_holds_gil,
+    step_waits,
+    waits_for_store,
+)
 
 BUSY_SHARE = 0.7  # share of the workers' time below which they are called idle
 MUCH_STARVED = 0.3  # share of the time of tasks that other processes used the cores
 GAIN_TOLD = 1.05  # gain
+SMALL_GAIN = 1.5  # below which a second decimal counts
 SMALL_READ = 1 << 14  # bytes of a read of a remote store, below which its latency is all of its cost
 MANY_WORKERS = 32
 HAND_OVER = 50e-6  # seconds that handing an item over from another thread takes
@@ -43,16 +51,18 @@ def next_change(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextC
 def gain_of(change: NextChange, stats: Stats) -> tuple[float, str]:
     """Return the factor that a change raises the rate by, and a sentence about it, empty if it is not worth one.
 
-    The consumer's own step is a limit that no change of the pipeline moves.
+    The consumer's own step is a limit that no change of the pipeline moves, but for its waits for the GIL: a loop that
+    waits for the share `w` of its time gains 1 / (1 - w) at most.
     """
-    if not change.ceiling or not stats.rate:
+    if not change.ceiling or not stats.items:
         return 1.0, ""
-    alone = stats.step_cpu if step_holds_gil(stats) else stats.stepped
+    alone = stats.stepped - step_waits(stats)
     of_step = stats.items / alone if alone else float("inf")
-    gain = max(min(change.ceiling, of_step) / stats.rate, 1.0)
+    gain = max(min(change.ceiling, of_step) / stats.steady_rate, 1.0)
     if gain < GAIN_TOLD:
         return gain, ""
-    times = f"{'up to' if change.at_most else 'about'} {gain:.{gain < 10:d}f} times"
+    digits = (gain < SMALL_GAIN) + (gain < 10)
+    times = f"{'up to' if change.at_most else 'about'} {gain:.{digits}f} times"
     then = "; then your own step is the limit" if of_step <= change.ceiling else ""
     return gain, f" That should be {times} as fast{change.until}{then}."
 
@@ -131,7 +141,7 @@ def _fewer_others(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Nex
         return None
     share = stats.starved / stats.work
     words = f"Other processes used the cores for {percent(share)} of the time: check what else runs."
-    return NextChange(words, stats.rate / (1 - min(share, 0.9)))
+    return NextChange(words, stats.steady_rate / (1 - min(share, 0.9)))
 
 
 def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
@@ -179,8 +189,8 @@ def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextC
     if kind == "storage":
         waits, kept = "It mostly waits for its source", ", or keep what was read with cache()"
     many = max(stats.workers, 1)
-    made = min(2 * stats.rate, _of_all_cores(stats))
-    if many >= MANY_WORKERS and made < GAIN_TOLD * stats.rate:
+    made = min(2 * stats.steady_rate, _of_all_cores(stats))
+    if many >= MANY_WORKERS and made < GAIN_TOLD * stats.steady_rate:
         words = f"{waits}, and {many} calls at a time keep the GIL busy: let each call do more, such as read several"
         return NextChange(f"{words} elements{kept}.")
     return NextChange(f"{waits}: more calls at a time hide that, with Options(workers={2 * many}){kept}.", made)
@@ -225,8 +235,8 @@ def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
 def _if_halved(limit: OperationStats, stats: Stats) -> float:
     """Return the items per second that the pipeline could make if the limiting operation took half of its time."""
     if limit.sequential:
-        return stats.items / max(stats.seconds - limit.wall / 2, 1e-9)
-    return stats.rate / (1 - share_of(limit, stats) / 2)
+        return stats.items / max(stats.steady_seconds - limit.wall / 2, 1e-9)
+    return stats.steady_rate / (1 - share_of(limit, stats) / 2)
 
 
 def share_of(operation: OperationStats, stats: Stats) -> float:

@@ -174,12 +174,20 @@ class Stats:
         return self.waited / self.seconds if self.seconds else 0.0
 
     @property
-    def steady_share(self) -> float:
-        """Return the share of its time that the consumer waits once the run is under way, if that lasted a moment."""
+    def steady_seconds(self) -> float:
+        """Return the time for which the run was under way, or all of its time if that lasted no moment."""
         seconds = self.seconds - self.warm_up
-        if seconds <= LEAST_STEADY * self.seconds:
-            return self.wait_share
-        return max(self.waited - self.warm_up, 0.0) / seconds
+        return seconds if seconds > LEAST_STEADY * self.seconds else self.seconds
+
+    @property
+    def steady_share(self) -> float:
+        """Return the share of its time that the consumer waits once the run is under way."""
+        return max(1 - self.stepped / self.steady_seconds, 0.0) if self.seconds else 0.0
+
+    @property
+    def steady_rate(self) -> float:
+        """Return the items per second received once the run is under way."""
+        return self.items / self.steady_seconds if self.seconds else 0.0
 
     @property
     def limit(self) -> OperationStats | None:

@@ -8,7 +8,14 @@ from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.runs.settings import ISOLATED
 from penstock.watch.changes import BUSY_SHARE, gain_of, next_change, share_of
 from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats, percent
-from penstock.watch.waits import MOST_WAITING, limited_by_turns, slows_the_step, waits_for_gil, waits_for_store
+from penstock.watch.waits import (
+    MOST_WAITING,
+    limited_by_turns,
+    slows_the_step,
+    step_waits,
+    waits_for_gil,
+    waits_for_store,
+)
 
 LEAST_SECONDS = 0.05
 MUCH_STARTING = 0.3  # share of the time waited from which on the start of a process is told
@@ -97,9 +104,11 @@ def _limit(stats: Stats) -> Verdict:
 def _waiting(stats: Stats) -> str:
     """Return how much of its time the consumer waited, after the start if that makes a difference."""
     words = f"the consumer waited {percent(stats.steady_share)} of the time"
-    if stats.wait_share - stats.steady_share < TOLD_APART:
-        return words
-    return f"{words} since the run was under way, {stats.warm_up:.2g} s after its start"
+    if stats.wait_share - stats.steady_share >= TOLD_APART:
+        words = f"{words} since the run was under way, {stats.warm_up:.2g} s after its start"
+    if waits := step_waits(stats):
+        words = f"{words}; its step, for the GIL, up to {percent(waits / stats.steady_seconds)}"
+    return words
 
 
 def _next_limit(stats: Stats, limit: OperationStats) -> OperationStats | None:

@@ -35,6 +35,11 @@ def slows_the_step(stats: Stats) -> bool:
     return waits_for_gil(stats) and WORKING <= share <= 1 - STEP_WITHOUT_CORE
 
 
+def step_waits(stats: Stats) -> float:
+    """Return the seconds of its step in which the consumer waits for the GIL, at most."""
+    return stats.stepped - stats.step_cpu if slows_the_step(stats) else 0.0
+
+
 def step_holds_gil(stats: Stats) -> bool:
     """Return whether the consumer's step is what worker threads wait for, and not only each other."""
     return waits_for_gil(stats) and stats.step_cpu >= HOLDING * stats.cpu
