@@ -12,6 +12,7 @@ from penstock import Dataset
 from penstock.core.verdicts import Verdict
 from penstock.dataset import diagnose as room
 from penstock.dataset.diagnose import Diagnosis, WidthRates, diagnose
+from penstock.engine.runs.session import Session
 
 
 def ticking(monkeypatch):
@@ -59,10 +60,31 @@ def test_one_worker_is_the_consumers_own_thread_unless_options_say_otherwise(mon
 
     ds = Dataset.range(4).map(noting).with_options(ps.Options(workers=2))
     node = ds._plan.input
-    room._rate_up_to(node, ps.Options(workers=2), 1, 1)
+    room._measured(room._up_to(node, ps.Options(workers=2), 1), 1)
     assert threads == {True}
-    room._rate_up_to(node, ps.Options(executor="threads"), 1, 1)
+    room._measured(room._up_to(node, ps.Options(executor="threads"), 1), 1)
     assert threads == {True, False}
+
+
+def test_the_start_of_worker_processes_is_not_measured(monkeypatch):
+    waits, now = [True] * 5, [0.0]  # until the processes have started: ten seconds for each item
+
+    def clock():
+        now[0] += 10.0 if waits else 0.1
+        return now[0]
+
+    monkeypatch.setattr(room, "perf_counter", clock)
+    monkeypatch.setattr(Session, "made_elsewhere", ["range(99)"])
+    monkeypatch.setattr(Session, "waits_for_processes", property(lambda _: bool(waits) and waits.pop()))
+    found = room._measured(Dataset.range(99), 2.0)
+    assert found.rate == pytest.approx(10, rel=0.1)
+    assert found.starting >= 10
+
+
+def test_the_process_of_an_isolated_run_starts_before_the_time_that_is_measured():
+    found = room._measured(Dataset.range(99).with_options(ps.Options(isolate=True)), 0.01)
+    assert found.starting > 0
+    assert room._measured(Dataset.range(99), 0.01).starting == 0
 
 
 def test_the_verdict_is_that_of_the_longest_pass(monkeypatch):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -98,6 +98,8 @@ class Diagnosis:
 def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, seconds: float = 30.0) -> Diagnosis:
     """Measure what limits a dataset, in about `seconds`: as it is, its step alone, and up to each operation.
 
+    The time until worker processes have started is not measured, and comes on top of `seconds`.
+
     `step(batch)` is what your loop does with a batch; it should wait for its result, on a GPU by
     `torch.cuda.synchronize()`. The functions of the dataset are called as in a run, over epoch 0 again and again, and
     caches are filled. Passes over `ds` go on where they were.
@@ -114,17 +116,22 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
         raise ValueError(f"diagnose(seconds={seconds}): expected a number above 0")
     ends = perf_counter() + LATEST * seconds
     plan, options = ds._plan, options_of(ds._plan)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
-    as_is, verdict, unit, last = _measured(ds, SHARE_AS_IS * seconds, step)
-    step_rate = None if step is None or last is None else _step_rate(step, last[0], SHARE_OF_STEP * seconds)
+    as_is = _measured(ds, SHARE_AS_IS * seconds, step)
+    ends += as_is.starting
+    step_rate = None if step is None or as_is.last is None else _step_rate(step, as_is.last[0], SHARE_OF_STEP * seconds)
     nodes = [node for node in post_order(plan) if not node.internal and not isinstance(node, WithOptions)]
     widths = _widths(options.cores)
     share = (1 - SHARE_AS_IS - SHARE_OF_STEP) * seconds / max(len(nodes) * len(widths), 1)
     operations = [WidthRates(node.label(), {}) for node in nodes]
+    asked = _as_asked(nodes)
     for width in widths:
-        for found, node in zip(operations, _as_asked(nodes), strict=True):
+        parts = [_up_to(node, options, width) for node in asked]  # which share their processes
+        for found, node, part in zip(operations, asked, parts, strict=True):
             if perf_counter() < ends:  # an item may take longer than its share of the time
-                found.by_workers[width] = _rate_up_to(node, options, width, share)
-    return Diagnosis(unit, as_is, verdict, step_rate, tuple(operations))
+                measured = _measured(part, share, count=int if isinstance(node, _Counted) else None)
+                found.by_workers[width] = measured.rate
+                ends += measured.starting
+    return Diagnosis(as_is.unit, as_is.rate, as_is.verdict, step_rate, tuple(operations))
 
 
 def _widths(most: int | None = None) -> list[int]:
@@ -162,14 +169,23 @@ def _as_asked(nodes: Sequence[Node]) -> list[Node]:
     return asked[::-1]
 
 
-def _rate_up_to(node: Node, options: Options, width: int, seconds: float) -> float:
-    """Return the elements per second of the plan up to a node; one worker is the consumer's thread, as by default."""
+def _up_to(node: Node, options: Options, width: int) -> Dataset[Any]:
+    """Return the dataset of the plan up to a node; one worker is the consumer's thread, as by default."""
     if width == 1 and options.executor in (None, "auto"):
         ran = replace(options, executor="inline", workers=None)
     else:
         ran = replace(options, workers=width)
-    count = int if isinstance(node, _Counted) else None
-    return _measured(Dataset[Any](node).with_options(ran), seconds, count=count)[0]
+    return Dataset[Any](node).with_options(ran)
+
+
+class _Measured(NamedTuple, Generic[T]):
+    """A rate, the verdict of the pass with the most items, and the seconds until other processes had started."""
+
+    rate: float
+    verdict: Verdict
+    unit: str
+    last: tuple[T] | None
+    starting: float
 
 
 def _measured(
@@ -177,29 +193,36 @@ def _measured(
     seconds: float,
     step: Callable[[T], object] | None = None,
     count: Callable[[T], int] | None = None,
-) -> tuple[float, Verdict, str, tuple[T] | None]:
-    """Take items for some seconds, at least one; return their rate, the verdict, the unit and the last one.
+) -> _Measured[T]:
+    """Take items for some seconds, at least one, once the processes that make them have started.
 
-    An item stands for one, or for as many as `count` says.
-
-    The verdict is that of the pass with the most items: the last one may be short.
+    An item stands for one, or for as many as `count` says. The verdict is that of the pass with the most items: the
+    last one may be short.
     """
-    began, taken, last = perf_counter(), 0, None
-    most, verdict, unit = -1, Verdict(""), "element"
+    first = began = perf_counter()
+    taken, most, last = 0, -1, None
+    verdict, unit, starts = Verdict(""), "element", True
     while True:
+        received = 0
         with ds.iterator(epoch=0) as it:
-            before = taken
             for item in it:
                 if step is not None:
                     step(item)
                 taken, last = taken + (count(item) if count is not None else 1), (item,)
-                if perf_counter() - began >= seconds:
+                received += 1
+                now = perf_counter()
+                if starts:
+                    session = it._run.session  # noqa: SLF001 # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+                    if session.isolated is not None or session.made_elsewhere:
+                        began, taken = now, 0
+                    starts = session.waits_for_processes
+                if now - began >= seconds:
                     break
-            if taken - before > most:
-                most, verdict, unit = taken - before, it.verdict(), it.stats().unit
+            if received > most:
+                most, verdict, unit = received, it.verdict(), it.stats().unit
         passed = perf_counter() - began
-        if passed >= seconds or taken == before:
-            return taken / passed, verdict, unit, last
+        if passed >= seconds or not received:
+            return _Measured(taken / passed, verdict, unit, last, began - first)
 
 
 def _step_rate(step: Callable[[T], object], item: T, seconds: float) -> float:
