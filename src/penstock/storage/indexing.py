@@ -18,6 +18,7 @@ from penstock.core.digest import digest
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.kernels.records import ScanError
+from penstock.storage.file_kinds import told_of_kind
 from penstock.storage.local import file_size
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
 from penstock.storage.progress import Progress
@@ -213,7 +214,9 @@ def _make(path: str, kind: IndexKind, progress: Progress, *, save: bool) -> Side
         return make_remote(path, kind, tell, save=save)
     state = FileState.of(path)
     stamp = Stamp.of(path)
-    sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, kind.scan(path, tell), state=state)
+    with told_of_kind(path, kind.format):
+        arrays = kind.scan(path, tell)
+    sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, arrays, state=state)
     tell(stamp.size)
     if not state.is_of(path):
         raise DataError(f"{path} changed while being indexed; try again when writing has finished")

@@ -283,6 +283,18 @@ def test_a_stray_file_among_others_is_named(photos):
         told(["photos"], "a.tar")
 
 
+def test_files_of_unknown_format_are_called_so(photos):
+    ps.Dataset.from_source([b"a"]).write_tfrecord("photos/a.tfrecord")
+    with pytest.raises(TargetError, match=r"3 files of unknown format \(photos/.*, \.\.\.\)"):
+        told(["photos"], "a.tar")
+
+
+def test_a_saved_dataset_is_exported_by_another_command(folder):
+    ps.Dataset.range(3).save("rows")
+    with pytest.raises(TargetError, match=r"penstock cache export rows out\.parquet"):
+        told(["rows"], "a.tar")
+
+
 def test_names_are_kept_where_there_are_no_class_folders(folder):
     os.makedirs("data/deep")
     for path in ("data/x.bin", "data/deep/y.bin"):

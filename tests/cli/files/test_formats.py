@@ -74,3 +74,21 @@ def test_missing_files_are_reported_plainly(tmp_path, monkeypatch, asked):
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(TargetError, match=r"no file matches|there is no format"):
         group_files(*asked)
+
+
+def test_files_of_a_saved_dataset_are_one_group(tmp_path):
+    ps.Dataset.range(5).save(tmp_path / "data" / "rows")
+    (tmp_path / "data" / "a.txt").write_text("x")
+    found = {known.name: paths for known, paths in group_files([str(tmp_path / "data")])}
+    assert found == {"text": [str(tmp_path / "data" / "a.txt")], "saved dataset": [str(tmp_path / "data" / "rows")]}
+    ((known, paths),) = group_files([str(tmp_path / "data" / "rows")])
+    assert list(known.read(paths)) == [0, 1, 2, 3, 4]
+    ((known, _),) = group_files([str(tmp_path / "data" / "rows" / "leaf-0.npy")])
+    assert known.name == "NumPy"
+
+
+def test_a_heading_counts_files_and_bytes(tmp_path):
+    for name in ("a.txt", "b.txt", "c", "d"):
+        (tmp_path / name).write_bytes(b"abc")
+    headings = [known.heading(paths) for known, paths in group_files([str(tmp_path)])]
+    assert headings == ["text: 2 files, 6 bytes", "2 files of one element each, 6 bytes"]

@@ -45,6 +45,23 @@ def test_files_that_are_read_whole_need_no_index(tmp_path):
     assert "needs no index" in told([str(tmp_path)])
 
 
+def test_files_with_different_columns_are_indexed_each_by_itself(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
+    (tmp_path / "b.csv").write_text("z\n1\n")
+    for force in (False, True):
+        assert "CSV: 2 files, 16 bytes: 3 records" in told([str(tmp_path)], force=force)
+    assert len(list(tmp_path.glob(".penstock/*.csv-*.psindex"))) == 2
+
+
+def test_an_unreadable_file_is_named_and_those_of_other_formats_are_indexed(tmp_path, records):
+    (tmp_path / "b.parquet").write_bytes(b"none")
+    stream = io.StringIO()
+    assert not index([str(tmp_path)], Terminal(stream))
+    assert "Parquet: 1 file, 4 bytes: cannot be read" in stream.getvalue()
+    assert "10 records" in stream.getvalue()
+
+
 def test_a_source_is_found_below_what_moves_its_elements(records):
     source = source_of(ps.read_tfrecord(records).shuffle(seed=0).batch(2))
     assert source.length == 10

@@ -83,3 +83,21 @@ def test_a_missing_value_hides_no_other_fact(tmp_path):
     assert not good
     for part in ("records   2", "element   {'x': int64}", "cannot be read:", "column x is null"):
         assert part in text
+
+
+def test_files_with_different_columns_are_shown_one_by_one(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("z\n1\n")
+    good, text = told([str(tmp_path)])
+    assert good
+    assert f"CSV: 1 file, 8 bytes ({tmp_path / 'a.csv'})" in text
+    assert f"CSV: 1 file, 4 bytes ({tmp_path / 'b.csv'})" in text
+
+
+def test_a_folder_that_was_saved_is_shown_as_a_dataset(tmp_path):
+    ps.Dataset.range(5).map(lambda x: {"x": x}).save(tmp_path / "rows")
+    good, text = told([str(tmp_path / "rows")], verify=True)
+    assert good
+    for part in (f"saved dataset {tmp_path / 'rows'}, ", "records   5", "'x': int64", "5 records read, 0 damaged"):
+        assert part in text

@@ -73,3 +73,24 @@ def test_examples_are_shown_by_their_features():
     text = told(["b.tfrecord"])[1]
     assert "[1, 2]" in text
     assert "1 image on peek.png" in text
+
+
+@pytest.mark.parametrize(("extension", "kind"), [("bmp", "BMP"), ("tiff", "TIFF"), ("webp", "WebP")])
+def test_images_that_pillow_decodes_are_named_and_drawn(extension, kind):
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(np.zeros((20, 30, 3), np.uint8)).save(f"a.{extension}")
+    good, text = told([f"a.{extension}"])
+    assert good
+    assert text.splitlines()[1].endswith(f"  {kind}")
+    assert "1 image on peek.png" in text
+
+
+def test_files_with_different_columns_are_all_shown():
+    pytest.importorskip("pyarrow")
+    for name, text in (("x.csv", "a\n1\n"), ("y.csv", "b\n2\n")):
+        with open(name, "w") as file:
+            file.write(text)
+    lines = told(["x.csv", "y.csv"])[1].splitlines()
+    assert [line.split() for line in lines] == [
+        ["x.csv,", "row", "0"], ["a", "int", "1"], ["y.csv,", "row", "0"], ["b", "int", "2"]
+    ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 import penstock as ps
 from penstock.cli.files.amounts import many, size
-from penstock.cli.files.formats import WHOLE_FILES, find_format, group_files, named_format
+from penstock.cli.files.formats import SAVED, WHOLE_FILES, Format, find_format, group_files, named_format
 from penstock.cli.files.named_files import NamedFiles, image_kinds, root_of
 from penstock.cli.files.stored import STORED, ColumnTypes, StoredSample, columns_of, same_stored, sample_of
 from penstock.cli.loading import TargetError
@@ -162,13 +162,18 @@ def _planned(
     groups = group_files(patterns, name)
     if len(groups) != 1:
         found = ", ".join(
-            f"{many(len(paths), 'file')} of the format {known.name} ({paths[0]}{', ...' * (len(paths) > 1)})"
+            f"{many(len(paths), 'file')} of {_kind_in_words(known)} ({paths[0]}{', ...' * (len(paths) > 1)})"
             for known, paths in groups
         )
         raise TargetError(
             f"convert takes files of one format, and these are {found}; omit some files, or pass --format"
         )
     (known, paths), *_ = groups
+    if known is SAVED:
+        raise TargetError(
+            f"{paths[0]} is a dataset that ds.save() wrote: penstock cache export {paths[0]} out.parquet writes its "
+            "elements into a Parquet or Arrow file"
+        )
     asked = named_format(to)
     if asked is None or asked.name not in STORED:
         raise TargetError(f"convert writes {', '.join(STORED)}; the extension of {to} is unknown")
@@ -192,6 +197,10 @@ def _planned(
     bounds = [count * i // shards for i in range(shards + 1)] if count >= 0 else [0, count]
     fingerprint = dataset.fingerprint()
     return Conversion(known.name, paths, root, fingerprint, target, names, bounds, columns, compression, rounding)
+
+
+def _kind_in_words(known: Format) -> str:
+    return "unknown format" if known.name == WHOLE_FILES else f"the format {known.name}"
 
 
 def _read(source: str, paths: list[str], root: str, target: str) -> ps.Dataset[Any]:

@@ -3,54 +3,89 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import penstock as ps
+from penstock.cli.files.amounts import many, size
 from penstock.cli.loading import TargetError
 from penstock.core.checks import without_file_scheme
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
-from penstock.kernels.records import masked_crc32c
+from penstock.sources.saved.manifest import NAME
 from penstock.storage.compression import SUFFIXES, first_bytes, open_decompressed
+from penstock.storage.file_kinds import HEAD_SIZE, kind_of_head
+from penstock.storage.local import file_size
 from penstock.storage.paths import list_files
 
 WHOLE_FILES = "files"
 """The name of the format of files with one element each."""
-_LOOKED_AT = 512  # bytes of the beginning of a file
 
 
 @frozen()
 class Format:
-    """A format: its name, the extensions and first bytes of its files, and the function that reads them."""
+    """A format: its name, the extensions of its files, and the function that reads them."""
 
     name: str
     extensions: tuple[str, ...]
     reader: str
-    begins: Callable[[bytes], bool] = lambda head: False
     options: tuple[tuple[str, Any], ...] = ()
 
     def read(self, paths: Sequence[str]) -> ps.Dataset[Any]:
         """Return the dataset of files of this format."""
         return getattr(ps, self.reader)(list(paths), **dict(self.options))
 
+    def parts(self, paths: Sequence[str]) -> list[tuple[Sequence[str], ps.Dataset[Any]]]:
+        """Return the dataset of the files or, if they differ in their columns, that of each file."""
+        try:
+            return [(paths, self.read(paths))]
+        except DataError:
+            if len(paths) == 1:
+                raise
+            return [([path], self.read([path])) for path in paths]
 
-def _begins_tfrecord(head: bytes) -> bool:
-    return len(head) >= 12 and int.from_bytes(head[8:12], "little") == masked_crc32c(head[:8])
+    def heading(self, paths: Sequence[str]) -> str:
+        """Return the number and the size of the files."""
+        files = many(len(paths), "file")
+        told = f"{files} of one element each" if self.name == WHOLE_FILES else f"{self.name}: {files}"
+        return f"{told}, {size(self.nbytes(paths))}"
+
+    def nbytes(self, paths: Sequence[str]) -> int:
+        """Return the bytes of the files."""
+        return sum(map(file_size, paths))
 
 
 FORMATS = (
-    Format("TFRecord", (".tfrecord", ".tfrecords", ".tfrec"), "read_tfrecord", _begins_tfrecord),
-    Format("tar", (".tar",), "read_tar", lambda head: head[257:262] == b"ustar"),
-    Format("Parquet", (".parquet", ".pq"), "read_parquet", lambda head: head.startswith(b"PAR1")),
-    Format("Arrow", (".arrow", ".feather", ".ipc"), "read_arrow", lambda head: head.startswith(b"ARROW1")),
-    Format("NumPy", (".npy", ".npz"), "read_numpy", lambda head: head.startswith(b"\x93NUMPY")),
-    Format("JSON lines", (".jsonl", ".ndjson"), "read_json", lambda head: head.lstrip().startswith(b"{")),
+    Format("TFRecord", (".tfrecord", ".tfrecords", ".tfrec"), "read_tfrecord"),
+    Format("tar", (".tar",), "read_tar"),
+    Format("Parquet", (".parquet", ".pq"), "read_parquet"),
+    Format("Arrow", (".arrow", ".feather", ".ipc"), "read_arrow"),
+    Format("NumPy", (".npy", ".npz"), "read_numpy"),
+    Format("JSON lines", (".jsonl", ".ndjson"), "read_json"),
     Format("CSV", (".csv", ".tsv"), "read_csv"),
     Format("text", (".txt", ".text", ".log", ".md"), "read_text"),
     Format(WHOLE_FILES, (), "read_files"),
 )
-"""All formats, the most certain to detect first; other files are read as whole files."""
+"""All formats; other files are read as whole files."""
+
+
+@frozen()
+class SavedDataset(Format):
+    """A folder that `ds.save(path)` wrote, in the place of a file."""
+
+    def read(self, paths: Sequence[str]) -> ps.Dataset[Any]:
+        """Return the dataset in the only folder."""
+        return ps.Dataset.load(paths[0])
+
+    def heading(self, paths: Sequence[str]) -> str:
+        return f"{self.name} {paths[0]}, {size(self.nbytes(paths))}"
+
+    def nbytes(self, paths: Sequence[str]) -> int:
+        return sum(entry.stat().st_size for entry in os.scandir(paths[0]) if entry.is_file())
+
+
+SAVED = SavedDataset("saved dataset", (), "load")
+"""The format of folders that `ds.save(path)` wrote."""
 
 
 def find_format(name: str) -> Format:
@@ -75,10 +110,13 @@ def format_of(path: str) -> Format:
         return named
     try:
         with open_decompressed(path) as file:
-            head = file.read(_LOOKED_AT)
+            head = file.read(HEAD_SIZE)
     except DataError:  # damaged, or of another format
-        head = first_bytes(path, _LOOKED_AT)
-    return next((known for known in FORMATS if known.begins(head)), FORMATS[-1])
+        head = first_bytes(path, HEAD_SIZE)
+    kind = kind_of_head(head)
+    if kind is None and head.lstrip().startswith(b"{"):
+        return find_format("JSON lines")
+    return next((known for known in FORMATS if kind is not None and known.name == kind.name), FORMATS[-1])
 
 
 def named_format(path: str) -> Format | None:
@@ -94,14 +132,22 @@ def named_format(path: str) -> Format | None:
 
 
 def group_files(patterns: Sequence[str], name: str | None = None) -> list[tuple[Format, list[str]]]:
-    """Return the files that match, by format; a folder stands for its files. With `name`, all have that format."""
+    """Return the files that match, by format; a folder stands for its files. With `name`, all have that format.
+
+    In folders, the files of a saved dataset are one group, whose path is its own folder.
+    """
     try:
         found = list_files([_inside(pattern) for pattern in patterns])
     except (OSError, ValueError) as error:
         raise TargetError(str(error)) from None
     groups: dict[str, tuple[Format, list[str]]] = {}
     given = None if name is None else find_format(name)
+    in_folders = any(os.path.isdir(os.path.expanduser(without_file_scheme(pattern))) for pattern in patterns)
     for path in found:
+        folder = os.path.dirname(path)
+        if given is None and in_folders and os.path.isfile(os.path.join(folder, NAME)):
+            groups.setdefault(folder, (SAVED, [folder]))
+            continue
         known = given or format_of(path)
         groups.setdefault(known.name, (known, []))[1].append(path)
     return list(groups.values())

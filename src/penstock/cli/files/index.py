@@ -5,43 +5,51 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 from penstock.cli.files.amounts import many, size
-from penstock.cli.files.formats import group_files
+from penstock.cli.files.formats import Format, group_files
 from penstock.cli.terminal import Terminal
+from penstock.core.errors import DataError
 from penstock.ops.read.source import Read
 from penstock.plan.graph import post_order
 from penstock.storage.indexing import IndexKind, cached_index_path, index_path
-from penstock.storage.local import file_size
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.indexes import remote_index_path
 
 
 def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, force: bool = False) -> bool:
-    """Index the files that match, and describe each format; return whether all files could be indexed."""
+    """Index the files that match, and describe each format; return whether all files could be indexed.
+
+    Files of one format that cannot be read together are indexed each by itself.
+    """
+    good = True
     for known, paths in group_files(patterns, name):
-        total = sum(map(file_size, paths))
-        began = perf_counter()
-        dataset = known.read(paths)
-        source = source_of(dataset)
-        kind = _kind_of(source)
-        if kind is None:
-            terminal.show(f"{known.name}: {many(len(paths), 'file')}, {size(total)}; needs no index.", 0)
-            continue
-        if force:
-            _forget(paths, kind)
-            began, dataset = perf_counter(), known.read(paths)
-        count = len(dataset)
-        took = perf_counter() - began
-        held = sum(os.path.getsize(place) for path in paths for place in _places(path, kind))
-        rate = f" ({size(total / took)}/s)" if total > 1e6 else ""
-        terminal.show(
-            f"{known.name}: {many(len(paths), 'file')}, {size(total)}: {many(count, 'record')}; "
-            f"indexes of {size(held)}, in {took:.2f} s{rate}.",
-            0,
-        )
-    return True
+        try:
+            terminal.show(_indexed(known, paths, force=force), 0)
+        except (DataError, OSError) as error:
+            terminal.say(f"{known.heading(paths)}: cannot be read: {error}", 0)
+            good = False
+    return good
+
+
+def _indexed(known: Format, paths: list[str], *, force: bool) -> str:
+    began, heading = perf_counter(), known.heading(paths)
+    parts = known.parts(paths)
+    kinds = [_kind_of(source_of(dataset)) for _, dataset in parts]
+    if None in kinds:
+        return f"{heading}; needs no index."
+    if force:
+        for (some, _), kind in zip(parts, kinds, strict=True):
+            _forget(some, cast("IndexKind", kind))
+        began, parts = perf_counter(), known.parts(paths)
+    count = sum(len(dataset) for _, dataset in parts)
+    took = perf_counter() - began
+    indexed = [(path, kind) for (some, _), kind in zip(parts, kinds, strict=True) for path in some]
+    held = sum(os.path.getsize(place) for path, kind in indexed for place in _places(path, cast("IndexKind", kind)))
+    total = known.nbytes(paths)
+    rate = f" ({size(total / took)}/s)" if total > 1e6 else ""
+    return f"{heading}: {many(count, 'record')}; indexes of {size(held)}, in {took:.2f} s{rate}."
 
 
 def _kind_of(source: Any) -> IndexKind | None:

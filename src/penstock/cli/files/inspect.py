@@ -16,7 +16,6 @@ from penstock.cli.files.stored import unwrap_example
 from penstock.cli.files.words import lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
-from penstock.storage.local import file_size
 from penstock.storage.sidecar import check_mapped
 
 _READ_AT_ONCE = 1024  # records
@@ -33,10 +32,22 @@ def inspect(
 
 
 def _show(known: Format, paths: list[str], terminal: Terminal, elements: int, verify: bool) -> bool:
-    total = sum(map(file_size, paths))
-    terminal.heading(f"{known.name}: {many(len(paths), 'file')}, {size(total)}")
     try:
-        dataset = known.read(paths)
+        parts = known.parts(paths)
+    except (DataError, OSError) as error:
+        terminal.heading(known.heading(paths))
+        terminal.say(f"cannot be read: {error}")
+        return False
+    shown: list[bool] = []
+    for some, dataset in parts:
+        named = "" if len(parts) == 1 else f" ({some[0]})"
+        terminal.heading(f"{known.heading(some)}{named}")
+        shown.append(_show_dataset(known, dataset, terminal, elements, verify))
+    return all(shown)
+
+
+def _show_dataset(known: Format, dataset: ps.Dataset[Any], terminal: Terminal, elements: int, verify: bool) -> bool:
+    try:
         count = dataset.cardinality()
         spec = dataset.element_spec
     except (DataError, OSError) as error:

@@ -18,8 +18,7 @@ from penstock.core.checks import without_file_scheme
 from penstock.core.errors import DataError
 from penstock.elements.nested.structure import flatten
 
-_PICTURES = ("JPEG", "PNG", "GIF")
-_ELSEWHERE = (b"BM", b"II*\0", b"MM\0*")  # BMP, TIFF
+_PICTURES = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WebP")
 
 
 def peek(
@@ -33,8 +32,9 @@ def peek(
 ) -> bool:
     """Print `count` elements of each format, random ones with a `seed`, and draw their images on a `sheet`."""
     images: list[NDArray[np.uint8]] = []
-    for known, paths in group_files(patterns, name):
-        dataset = known.read(paths)
+    parts = (part for known, paths in group_files(patterns, name) for part in known.parts(paths))
+    for _, whole in parts:
+        dataset = whole
         if seed is not None:
             dataset = dataset.shuffle(seed=seed) if dataset.cardinality() >= 0 else dataset.shuffle(1000, seed=seed)
         try:
@@ -62,7 +62,7 @@ def _place_of(dataset: ps.Dataset[Any], row: int) -> str:
 def images_in(element: Any) -> Iterator[NDArray[np.uint8]]:
     """Yield the images among an element's leaves: encoded ones that can be decoded, and arrays that look like one."""
     for leaf in flatten(element)[0]:
-        if isinstance(leaf, bytes) and (kind_of_bytes(leaf) in _PICTURES or leaf.startswith(_ELSEWHERE)):
+        if isinstance(leaf, bytes) and kind_of_bytes(leaf) in _PICTURES:
             try:
                 yield ps.image.decode()(leaf)
             except DataError:

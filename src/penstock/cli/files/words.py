@@ -11,18 +11,10 @@ from penstock.cli.files.amounts import size
 from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.storage.file_kinds import HEAD_SIZE, kind_of_head
 
 LONGEST_VALUE = 60  # characters of a value
 _VALUES = 6
-_KINDS = (
-    (b"\xff\xd8\xff", "JPEG"),
-    (b"\x89PNG\r\n", "PNG"),
-    (b"GIF8", "GIF"),
-    (b"RIFF", "RIFF (WAV, WebP)"),
-    (b"fLaC", "FLAC"),
-    (b"\x93NUMPY", "npy"),
-    (b"\x1f\x8b", "gzip"),
-)
 
 
 def lines_of(element: Any) -> list[str]:
@@ -39,7 +31,8 @@ def lines_of(element: Any) -> list[str]:
 
 def kind_of_bytes(content: bytes) -> str:
     """Return the kind of bytes by their beginning, or an empty text if unknown."""
-    return next((name for magic, name in _KINDS if content.startswith(magic)), "")
+    found = kind_of_head(content[:HEAD_SIZE])
+    return "" if found is None else found.name
 
 
 def _plain(path: str) -> str:

@@ -27,6 +27,7 @@ from penstock.sources.arrow.tables import (
     table_of,
 )
 from penstock.sources.blocked import BlockedSource, DecodedColumn
+from penstock.storage.file_kinds import told_of_kind
 from penstock.storage.indexing import IndexKind, index_files
 from penstock.storage.local import Extent, read_extent
 from penstock.storage.remote.file import RemoteFile, are_remote
@@ -160,7 +161,8 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
 def _schema_of(path: str) -> Any:
     """Return the schema of an Arrow file or stream; raise a `DataError` for another file."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with errors_at(f"{path} cannot be read as an Arrow file or stream"), _opened(_content_of(path)) as source:
+    where = f"{path} cannot be read as an Arrow file or stream"
+    with told_of_kind(path, "arrow"), errors_at(where), _opened(_content_of(path)) as source:
         if is_stream(path):
             return arrow.ipc.open_stream(source).schema
         return arrow.ipc.open_file(source).schema

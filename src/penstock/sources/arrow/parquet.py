@@ -27,6 +27,7 @@ from penstock.sources.arrow.tables import (
     table_of,
 )
 from penstock.sources.blocked import BlockedSource, DecodedColumn
+from penstock.storage.file_kinds import told_of_kind
 from penstock.storage.local import Extent, file_size, read_extent
 from penstock.storage.recent import Recent
 from penstock.storage.remote.fetcher import fetcher
@@ -182,7 +183,7 @@ def parquet_files(
 def footer(path: str) -> Footer:
     """Return the metadata of a file's row groups; raise a `DataError` if the file is not Parquet."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
-    with errors_at(f"{path} cannot be read as Parquet"):
+    with told_of_kind(path, "parquet"), errors_at(f"{path} cannot be read as Parquet"):
         metadata = parquet.read_metadata(_opened(path))
         for group in range(metadata.num_row_groups):
             rows = metadata.row_group(group).num_rows

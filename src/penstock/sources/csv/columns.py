@@ -12,6 +12,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.sources.arrow.tables import errors_at
 from penstock.sources.csv.parsing import ENCODING, Form, Records, parse_records, parsed_freely
+from penstock.storage.file_kinds import HEAD_SIZE, looks_like
 
 BLOCKS = 64  # the most blocks read for the types of columns that are empty in earlier blocks
 
@@ -98,11 +99,13 @@ def names_in(content: bytes, path: str, form: Form) -> list[str]:
     if not content:
         raise DataError(f"{path}: the record with the names of the columns is missing; pass names=")
     content = content.removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in content and (remark := looks_like(content[:HEAD_SIZE])):
+        raise DataError(f"{path} is not CSV: {remark}")
     with errors_at(f"{path}: the names of the columns"):
         try:
             names = parsed_freely(content + b"\n", None, {}, form).schema.names
         except UnicodeDecodeError as error:
-            raise DataError(f"{error}; {ENCODING}") from None
+            raise DataError(f"{error}; {looks_like(content[:HEAD_SIZE]) or ENCODING}") from None
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
         raise PlanError(f"read_csv: {path} has several columns with the name {again!r}; rename them, or pass names=")

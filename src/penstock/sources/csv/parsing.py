@@ -17,11 +17,13 @@ from penstock.core.cached import cached_property
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require
+from penstock.core.shown import displayable
 from penstock.sources.arrow.apart import made_apart
 from penstock.sources.arrow.tables import Table, errors_at
 from penstock.sources.blocked import DecodedColumn
 from penstock.sources.csv.records import Dialect, record_ends
 from penstock.sources.stream import Faulty, with_faults
+from penstock.storage.file_kinds import HEAD_SIZE, looks_like
 
 T = TypeVar("T")
 
@@ -220,7 +222,8 @@ def _located(error: ValueError, records: Records, names: list[str], form: Form) 
         )
     is_conversion = name and re.search(r"conversion error to \S+:", text)
     hint = f"; types were found in the first block: pass types={{{name}: ...}}" if is_conversion else ""
-    return DataError(f"{text[:300]}{at}{hint}")
+    remark = "" if records.line else looks_like(records.content[:HEAD_SIZE])
+    return DataError(f"{displayable(text)[:300]}{at}{hint}{f'; {remark}' if remark else ''}")
 
 
 def _column_at_fault(records: Records, names: list[str], form: Form) -> str:

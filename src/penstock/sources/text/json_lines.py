@@ -122,7 +122,9 @@ def _object(line: bytes, index: int) -> dict[str, Any]:
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
-        raise LineError(f", column {error.pos + 1}: {error.msg}", index) from None
+        goes_on = not text[error.pos :].strip(_SPACE) or error.msg.startswith("Unterminated")
+        further = _whole_files(text) if goes_on else ""
+        raise LineError(f", column {error.pos + 1}: {error.msg}{further}", index) from None
     except RecursionError:
         raise LineError("it is nested too deeply", index) from None
     except ValueError as error:  # an integer with more digits than Python converts
@@ -138,6 +140,15 @@ def _object(line: bytes, index: int) -> dict[str, Any]:
             index,
         )
     return value
+
+
+def _whole_files(text: str) -> str:
+    """Return advice for a line that ends inside a JSON value, as in a file of one value over many lines."""
+    call = "flat_map" if text.lstrip(_SPACE).startswith("[") else "map"
+    return (
+        "; the line ends inside a JSON value, and read_json reads an object from each line: for files of one value "
+        f"each, read_files(paths).{call}(json.loads)"
+    )
 
 
 _SPACE = " \t\r\n"

@@ -20,6 +20,7 @@ from penstock.elements.spec import ObjectSpec, Spec
 from penstock.kernels.lines import Wanted, scan_lines
 from penstock.kernels.records import Framing
 from penstock.sources.records.files import RecordFiles, memory_for_objects
+from penstock.storage.file_kinds import HEAD_SIZE, looks_like
 from penstock.storage.indexing import IndexKind
 from penstock.storage.soundness import Arrays, are_offsets, is_sorted
 
@@ -130,7 +131,8 @@ class LineFiles(RecordFiles):
 def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
     """Return the error of the line with this index, which has an invalid byte in the encoding."""
     why = f"0x{failure.object[failure.start]:02x} is not valid {encoding} there ({failure.reason})"
-    return LineError(f"{why}; pass the encoding= of the file, or errors='replace'", element, failure.start)
+    advice = looks_like(failure.object[:HEAD_SIZE]) or "pass the encoding= of the file, or errors='replace'"
+    return LineError(f"{why}; {advice}", element, failure.start)
 
 
 def line_kind(wanted: Wanted) -> IndexKind:
