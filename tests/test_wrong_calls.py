@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from typing import Any
 
@@ -9,6 +10,20 @@ import numpy as np
 import pytest
 
 import penstock as ps
+
+
+async def late(x):
+    return x
+
+
+async def several(x):
+    yield x
+
+
+class Late:
+    async def __call__(self, x):
+        return x
+
 
 NUMBERS: Any = ps.Dataset.range(4)
 PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
@@ -303,3 +318,33 @@ def test_a_dataloader_of_a_stream_is_an_error_with_the_remedy():
     assert len(list(data.DataLoader(stream.to_torch(), batch_size=None))) == 2
     with pytest.raises(TypeError, match="cardinality"):
         len(stream)
+
+
+@pytest.mark.parametrize("function", [late, several, Late(), functools.partial(late)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        NUMBERS.map,
+        NUMBERS.filter,
+        NUMBERS.flat_map,
+        NUMBERS.interleave,
+        lambda f: NUMBERS.scan(0, f),
+        lambda f: NUMBERS.reduce(0, f),
+        NUMBERS.take_while,
+        NUMBERS.unique,
+        lambda f: NUMBERS.split({"a": 0.5, "b": 0.5}, key_func=f),
+        NUMBERS.exclude,
+        lambda f: NUMBERS.group_by_window(f, lambda key, group: group, window_size=2),
+        lambda f: NUMBERS.group_by_window(len, f, window_size=2),
+        lambda f: NUMBERS.group_by_reducer(f, len, len),
+        lambda f: NUMBERS.bucket_by_sequence_length(f, [3], [1, 2]),
+        lambda f: NUMBERS.rejection_resample(f, [0.5, 0.5]),
+        NUMBERS.apply,
+        ps.Dataset.from_generator,
+        lambda f: ps.Dataset.sample_from_datasets([NUMBERS, NUMBERS], f),
+        lambda f: ps.diagnose(NUMBERS, f),
+    ],
+)
+def test_async_functions_are_refused(call, function):
+    with pytest.raises(TypeError, match=r"expected a function.*, not an async one: .*asyncio\.run"):
+        call(function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import os
 import re
@@ -137,6 +138,23 @@ def check_iterable(call: str, name: str, value: object, what: str) -> None:
     """
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise TypeError(f"{call}({name}={value!r:.80}): expected an iterable of {what}, not {type(value).__name__}")
+
+
+def check_function(call: str, name: str, value: Any, expected: str = "a function", hint: str = "") -> None:
+    """Refuse a `value` that cannot be called, and an `async` function, whose calls return no results.
+
+    >>> check_function("map", "map_func", 3)
+    Traceback (most recent call last):
+    TypeError: map(map_func=): expected a function, not int
+    """
+    if not callable(value):
+        raise TypeError(f"{call}({name}=): expected {expected}, not {type(value).__name__}{hint}")
+    for function in (value, type(value).__call__):
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{call}({name}=): expected {expected}, not an async one: its calls return a coroutine or an async "
+                "generator instead of a result; pass a plain function, in which asyncio.run(...) runs it"
+            )
 
 
 def check_number(call: str, name: str, value: object) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from penstock.core.checks import check_number
+from penstock.core.checks import check_function, check_number
 from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.core.shown import displayable
@@ -110,8 +110,8 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
     """
     if not isinstance(ds, Dataset):
         raise TypeError(f"diagnose(): expected a Dataset, not {type(ds).__name__}")
-    if step is not None and not callable(step):
-        raise TypeError(f"diagnose(step=): expected a function of a batch, not {type(step).__name__}")
+    if step is not None:
+        check_function("diagnose", "step", step, "a function of a batch")
     if not check_number("diagnose", "seconds", seconds) > 0:
         raise ValueError(f"diagnose(seconds={seconds}): expected a number above 0")
     ends = perf_counter() + LATEST * seconds

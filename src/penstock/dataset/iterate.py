@@ -10,7 +10,7 @@ from penstock import core, dataset, elements, engine, feed
 from penstock.core.arrays import Reserve
 from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
 from penstock.core.cached import cached_property
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_function
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.plan.functions import name_of
@@ -174,8 +174,7 @@ class Iterate(Handle[T_co]):
         penstock.core.errors.ElementError: reduce: at element 0 the state changed: it was int64 and became float64; ...
         """
         endless = self._plan.length == INFINITE
-        if not callable(reduce_func):
-            raise TypeError(f"reduce(reduce_func=): expected a function, not {type(reduce_func).__name__}")
+        check_function("reduce", "reduce_func", reduce_func)
         if endless:
             raise PlanError("reduce(): this dataset never ends; take() a part of it")
         state = initial_state

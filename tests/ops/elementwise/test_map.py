@@ -307,3 +307,25 @@ def test_a_map_keeps_the_number_of_elements(ds, count):
 def test_the_arguments_are_shown_as_the_user_wrote_them():
     ds = Dataset.from_tensor_slices({"x": [1]}).map(abs, on="x", vectorized=True)
     assert ds._plan.label() == "map(abs, on='x', vectorized=True)"
+
+
+def test_a_missing_part_names_the_row_and_the_parts_there_are():
+    rows = Dataset.from_source([{"a": 1}, {"b": 2, "c": 3}]).map(dict)
+    with pytest.raises(ElementError, match=r"there is no 'a' in an element of type dict with 'b', 'c'$") as caught:
+        list(rows.map(abs, on="a"))
+    assert "in map(abs, on='a'), at row 1" in caught.value.__notes__
+
+
+def test_a_coroutine_is_no_result():
+    async def late(x):
+        return x
+
+    async def several(x):
+        yield x
+
+    made = Dataset.range(4)
+    with pytest.raises(ElementError, match=r"returned a coroutine, .* asyncio\.run") as caught:
+        list(made.map(lambda x: late(x) if x >= 2 else x))
+    assert any("at row 2" in note for note in caught.value.__notes__)
+    with pytest.raises(ElementError, match="returned an async generator"):
+        list(made.map(several))

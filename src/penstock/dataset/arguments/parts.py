@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock import plan as plans
 from penstock.core.blame import Blame, RecordNames, add_blame, note_blames
+from penstock.core.checks import check_function
 from penstock.core.errors import PlanError
 from penstock.ops import combine, order
 from penstock.plan.draws import is_unseeded
@@ -41,6 +42,7 @@ def positions_where(plan: Node, is_bad: Callable[[plans.locate.Record], Any]) ->
         raise PlanError("exclude(): only indexed, finite datasets have records; exclude closer to the source")
     if reorders(plan) or any(map(_draws_an_order, post_order(plan))):
         raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
+    check_function("exclude", "rows", is_bad)
     judge = partial(_judged, is_bad)
     if all(len(node.inputs) < 2 for node in post_order(plan)):  # records are then in the order of the rows
         found = list(plans.locate.records(plan, np.arange(plan.length)))
@@ -95,8 +97,8 @@ def weights(parts: Mapping[str, float]) -> list[int]:
 
 def check_splittable(plan: Node, key: object) -> None:
     """Refuse to split a plan that has no fixed elements to assign to parts."""
-    if key is not None and not callable(key):
-        raise TypeError(f"split(key_func=): expected a function of an element, not {type(key).__name__}")
+    if key is not None:
+        check_function("split", "key_func", key, "a function of an element")
     if plan.length == INFINITE:
         raise PlanError("split(): a dataset without end has no parts; split before repeat()")
     if key is None and not plan.indexed:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from penstock import lint, rewrite
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_function
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.arguments import caches
 from penstock.dataset.handle import Handle, T_co
@@ -162,10 +162,7 @@ class BufferMethods(Handle[T_co]):
         """
         from penstock.dataset.dataset import Dataset
 
-        if not callable(transformation_func):
-            raise TypeError(
-                f"apply(transformation_func=): expected a function, not {type(transformation_func).__name__}"
-            )
+        check_function("apply", "transformation_func", transformation_func)
         result = transformation_func(cast("Dataset[T_co]", self))
         if not isinstance(result, Dataset):
             raise TypeError(f"apply(): the function returned {type(result).__name__}, not a Dataset")

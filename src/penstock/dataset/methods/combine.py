@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.checks import check_count, check_flag, check_flag_or_none, is_one_of
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_function, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError, on_error_of
 from penstock.core.options import AUTOTUNE
@@ -139,8 +139,7 @@ class CombineMethods(Handle[T_co]):
         deterministic: bool | None = None,
     ) -> elementwise.map.Map:
         """Return the node that calls a function whose results are replaced by their elements."""
-        if not callable(function):
-            raise TypeError(f"{call}(map_func=): expected a function, not {type(function).__name__}")
+        check_function(call, "map_func", function)
         if calls is not None:
             calls = check_count(call, "num_parallel_calls", calls, least=1, also=(AUTOTUNE,))
         if deterministic is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_local_path
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_function, check_local_path
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.on_error import NO_VALUE, ErrorBudget, OnError, budget_of, on_error_of, skip
 from penstock.core.options import AUTOTUNE
@@ -253,8 +253,7 @@ class ElementwiseMethods(Handle[T_co]):
         >>> list(Dataset.range(5).scan(0, lambda total, x: (total + x, total + x)))
         [0, 1, 3, 6, 10]
         """
-        if not callable(scan_func):
-            raise TypeError(f"scan(scan_func=): expected a function, not {type(scan_func).__name__}")
+        check_function("scan", "scan_func", scan_func)
         safe = check_flag_or_none("scan", "thread_safe", thread_safe)
         draws = takes_rng(scan_func)
         plan = elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=draws, thread_safe=safe)
@@ -289,8 +288,7 @@ def standing_for(call: str, given: object, read: Callable[[Any], Any], expected:
 
 
 def _check_function(call: str, argument: str, function: Any) -> None:
-    if not callable(function):
-        raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
+    check_function(call, argument, function)
     if makes_operation(function):
         name = name_of(function)
         raise TypeError(f"{call}({name}): {name} makes the function to apply; call it: {call}({name}(...))")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_list, whole
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_function, check_list, whole
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.on_error import NO_VALUE, OnError, on_error_of
 from penstock.dataset.arguments.remainder import Remainder, policy
@@ -186,10 +186,9 @@ class KeyedMethods(Handle[T_co]):
         call = "group_by_window"
         if (window_size is None) == (window_size_func is None):
             raise ValueError(f"{call}(): expected either window_size or window_size_func")
-        if window_size_func is not None and not callable(window_size_func):
-            raise TypeError(f"{call}(window_size_func=): expected a function, not {type(window_size_func).__name__}")
-        if not callable(reduce_func):
-            raise TypeError(f"{call}(reduce_func=): expected a function, not {type(reduce_func).__name__}")
+        if window_size_func is not None:
+            check_function(call, "window_size_func", window_size_func)
+        check_function(call, "reduce_func", reduce_func)
         size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
         keyed = self._said(call, "key_func", "key", key_func, on_error, thread_safe)
         windows = group.group_by_window.GroupByWindow(keyed, size, type(self), name_of(reduce_func))
@@ -225,10 +224,9 @@ class KeyedMethods(Handle[T_co]):
         """
         call = "group_by_reducer"
         for name, function in (("init_func", init_func), ("reduce_func", reduce_func)):
-            if not callable(function):
-                raise TypeError(f"{call}({name}=): expected a function, not {type(function).__name__}")
-        if finalize_func is not None and not callable(finalize_func):
-            raise TypeError(f"{call}(finalize_func=): expected a function, not {type(finalize_func).__name__}")
+            check_function(call, name, function)
+        if finalize_func is not None:
+            check_function(call, "finalize_func", finalize_func)
         if self._plan.length == INFINITE:
             raise PlanError(f"{call}(): results come at the end, and this dataset never ends; take() a part of it")
         keyed = self._said(call, "key_func", "key", key_func, on_error, thread_safe)
@@ -245,8 +243,7 @@ class KeyedMethods(Handle[T_co]):
         on_error: str | OnError,
         thread_safe: bool | None,
     ) -> Beside | EnforceErrorBudget[Beside]:
-        if not callable(function):
-            raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
+        check_function(call, argument, function)
         safe = check_flag_or_none(call, "thread_safe", thread_safe)
         read = elementwise.beside.whole_number
         node = elementwise.beside.Beside(self._plan, said, function, read, call, argument, safe)

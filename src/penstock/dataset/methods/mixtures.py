@@ -9,7 +9,15 @@ import numpy as np
 
 from penstock import dryrun, engine, index, rewrite
 from penstock.core.blame import noting_blames
-from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
+from penstock.core.checks import (
+    MOST,
+    check_count,
+    check_flag,
+    check_flag_or_none,
+    check_function,
+    check_seed,
+    is_one_of,
+)
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError
 from penstock.dataset.handle import Handle, T_co
@@ -206,8 +214,7 @@ class MixtureMethods(Handle[T_co]):
         (1980, 1000)
         """
         call = "rejection_resample"
-        if not callable(class_func):
-            raise TypeError(f"{call}(class_func=): expected a function, not {type(class_func).__name__}")
+        check_function(call, "class_func", class_func)
         count = _count_of(call, target_dist)
         target = index.weights.check_weights(target_dist, count, f"{call}(target_dist=): ", "class")
         seed = check_seed(call, seed)
@@ -295,6 +302,7 @@ def _weights(weights: Any, count: int) -> index.weights.Steady | index.weights.S
         each = [index.weights.check_weights(vector, count, place) for _, vector in steps]
         return index.weights.Stepped(tuple(zip(starts, each, strict=True)))
     if callable(weights):
+        check_function("sample_from_datasets", "weights", weights)
         return index.weights.Asked(weights, count)
     return index.weights.Steady(index.weights.check_weights(weights, count, place))
 

@@ -8,7 +8,15 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from penstock import elements, index
-from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
+from penstock.core.checks import (
+    MOST,
+    check_count,
+    check_flag,
+    check_flag_or_none,
+    check_function,
+    check_seed,
+    is_one_of,
+)
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError
 from penstock.core.options import Options
@@ -178,8 +186,7 @@ class OrderMethods(Handle[T_co]):
         >>> list(Dataset.counter(1).map(lambda x: x * x).take_while(lambda x: x < 20))
         [1, 4, 9, 16]
         """
-        if not callable(predicate):
-            raise TypeError(f"take_while(predicate=): expected a function, not {type(predicate).__name__}")
+        check_function("take_while", "predicate", predicate)
         beside = elementwise.beside
         safe = check_flag_or_none("take_while", "thread_safe", thread_safe)
         judged = beside.Beside(self._plan, "predicate", predicate, beside.truth, "take_while", "predicate", safe)
@@ -208,8 +215,8 @@ class OrderMethods(Handle[T_co]):
         >>> list(Dataset.range(10).unique(lambda x: x % 3))
         [0, 1, 2]
         """
-        if key_func is not None and not callable(key_func):
-            raise TypeError(f"unique(key_func=): expected a function, not {type(key_func).__name__}")
+        if key_func is not None:
+            check_function("unique", "key_func", key_func)
         safe = check_flag_or_none("unique", "thread_safe", thread_safe)
         keyed = elementwise.beside.Beside(
             self._plan, "key", key_func, elements.distinct.distinct, "unique", "key_func", safe

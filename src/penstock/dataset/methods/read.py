@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock import sources, storage
-from penstock.core.checks import check_flag, check_flag_or_none, check_list, check_path, check_seed
+from penstock.core.checks import check_flag, check_flag_or_none, check_function, check_list, check_path, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
 from penstock.ops import read
@@ -83,11 +83,8 @@ class ReadMethods(Handle[T_co]):
         """
         from penstock.dataset.dataset import Dataset
 
-        if not callable(generator):
-            raise TypeError(
-                f"from_generator(generator=): expected a function that returns an iterable, not "
-                f"{type(generator).__name__}; pass the function itself, not its result"
-            )
+        expected, hint = "a function that returns an iterable", "; pass the function itself, not its result"
+        check_function("from_generator", "generator", generator, expected, hint)
         given = tuple(check_list("from_generator", "args", args, "arguments"))
         return Dataset(read.generator.FromGenerator(generator, given, output_signature))
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from penstock.core.checks import check_count, check_mapping, check_names, check_text, is_one_of
+from penstock.core.checks import check_count, check_function, check_mapping, check_names, check_text, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
@@ -248,10 +248,10 @@ def read_sql(  # noqa: PLR0913 - databases differ
     check_count("read_sql", "cache_bytes", cache_bytes, least=1)
     if isinstance(connection, str | os.PathLike):
         connection = _database(os.fspath(connection), storage_options)
-    elif not callable(connection):
-        raise TypeError(
-            f"read_sql(connection=): expected an SQLite file, or a function that returns a connection, not a "
-            f"{type(connection).__name__}; each thread and process needs its own connection"
+    else:
+        expected = "an SQLite file, or a function that returns a connection"
+        check_function(
+            "read_sql", "connection", connection, expected, "; each thread and process needs its own connection"
         )
     return reading(sql_rows(connection, relation, key, columns, nulls, paramstyle, rows_per_block, cache_bytes))
 

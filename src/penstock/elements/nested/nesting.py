@@ -16,6 +16,7 @@ from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.nested.structure import LEAF, Structure, describe_structure, flatten, is_leaf, unflatten
 from penstock.elements.ragged import Ragged
 
+_MOST_KEYS = 20  # shown of a dict
 PathStep = Hashable  # a key of a dict or the position in a sequence: one step into an element
 
 
@@ -91,7 +92,13 @@ def part_of_chunk(chunk: Chunk, part: PathStep) -> tuple[Chunk, int | None]:
     if isinstance(chunk, Columns):
         low, high, inner = part_of(chunk.structure, part)
         return Columns(inner, chunk.columns[low:high], len(chunk)), low if inner == LEAF else None
-    return Items([part_in(element, part) for element in chunk.held()]), None
+    parts: list[Any] = []
+    try:
+        parts.extend(part_in(element, part) for element in chunk.held())  # up to the element without the part
+    except ElementError as error:
+        error.rows = (len(parts),)
+        raise
+    return Items(parts), None
 
 
 def with_part_of_chunk(chunk: Chunk, part: PathStep, made: Chunk) -> Chunk:
@@ -146,5 +153,17 @@ def _entry(element: Any, part: PathStep, shown: str | None = None) -> PathStep:
     elif is_dataclass(element) and not is_leaf(element) and part in [field.name for field in fields(element)]:
         return part
     if shown is None:
-        shown = f"type {type(element).__name__}: {element!r:.80}"
+        shown = f"type {type(element).__name__}{_with_keys(element)}"
     raise ElementError(f"there is no {part!r} in an element of {shown}")
+
+
+def _with_keys(element: Any) -> str:
+    """Return the keys, fields or number of parts that an element has; of any other, the beginning of its value."""
+    keys: Sequence[Any] = getattr(element, "_fields", ())
+    if isinstance(element, dict):
+        keys = list(element)
+    elif is_dataclass(element) and not is_leaf(element):
+        keys = [field.name for field in fields(element)]
+    if keys:
+        return f" with {', '.join(map(repr, keys[:_MOST_KEYS]))}{', ...' if len(keys) > _MOST_KEYS else ''}"
+    return f" of {len(element)} parts" if isinstance(element, list | tuple) else f": {element!r:.80}"

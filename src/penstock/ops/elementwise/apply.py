@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 from operator import length_hint
-from types import FunctionType, GeneratorType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, NoneType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,6 +44,16 @@ _RETURNED_GENERATOR = (
     "the function returned a generator, which can be iterated only once; flat_map(function) yields its elements, "
     "list(...) in the function makes one element of them"
 )
+_RETURNED_COROUTINE = (
+    "the function returned a coroutine, which is no result until it is awaited; return asyncio.run(...) of it"
+)
+_NO_RESULTS: dict[type, str] = {
+    NoneType: "",
+    GeneratorType: _RETURNED_GENERATOR,
+    CoroutineType: _RETURNED_COROUTINE,
+    AsyncGeneratorType: "the function returned an async generator; return a list of what it yields",
+}
+"""Types of which a result can be no element, each with the message."""
 
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
@@ -154,13 +164,19 @@ def _collected(
     else:
         items = Items(_taken(node, watched, rows))
     made, types = items.values, items.types
-    if type(None) in types:
-        at = next(index for index, element in enumerate(made) if element is None)
-        raise _blamed(ElementError(_returned_none(node)), node, int(rows[at]))
-    if GeneratorType in types and node.name == "map":
-        at = next(index for index, element in enumerate(made) if type(element) is GeneratorType)
-        raise _blamed(ElementError(_RETURNED_GENERATOR), node, int(rows[at]))
+    for kind, told in _NO_RESULTS.items():
+        if kind in types and (kind is not GeneratorType or node.name == "map"):
+            at = next(index for index, element in enumerate(made) if type(element) is kind)
+            close_coroutines(made)
+            raise _blamed(ElementError(_returned_none(node) if made[at] is None else told), node, int(rows[at]))
     return items
+
+
+def close_coroutines(results: Iterable[Any]) -> None:
+    """Close the coroutines among some results, of which Python would warn that they were never awaited."""
+    for each in results:
+        if type(each) is CoroutineType:
+            each.close()
 
 
 def _called_for_each(node: Node, function: Callable[..., Any], elements: list[Any], rows: Rows) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.cached import cached_property
+from penstock.core.errors import ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.chunks.overlapping import do_overlap
@@ -26,6 +27,7 @@ from penstock.ops.elementwise.apply import (
     in_one_call,
     in_one_chunk,
 )
+from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
 from penstock.plan.node import Node
@@ -117,7 +119,12 @@ class Map(Node):
         def change(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
             if isinstance(chunk, Columns) and do_overlap(chunk.columns):
                 chunk = duplicate(chunk)  # the function may write into the part, and the rest stays as it is
-            part, at = part_of_chunk(chunk, on)
+            try:
+                part, at = part_of_chunk(chunk, on)
+            except ElementError as error:
+                failed, error.rows = int(rows[error.rows[0] if error.rows else 0]), ()
+                blame(error, self, failed)
+                raise
             made = apply(part, rows, None if out is None or at is None else _of_part(out, at, chunk))
             return with_part_of_chunk(chunk, on, made)
 

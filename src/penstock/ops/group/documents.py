@@ -139,7 +139,11 @@ class Documents(Closing):
     def _texts(self, chunk: Chunk, first: int) -> DocumentParts:
         """Return the documents of one run: arrays, lists of numbers, or the rows of one `Ragged`."""
         if self._key is not None:
-            chunk = part_of_chunk(chunk, self._key)[0]
+            try:
+                chunk = part_of_chunk(chunk, self._key)[0]
+            except ElementError as error:
+                error.rows = tuple(first + at for at in error.rows)
+                raise
         ragged = _ragged(chunk)
         nothing = np.zeros(len(chunk), np.int64)
         if ragged is not None:
