@@ -127,9 +127,9 @@ def test_names_are_attributes_or_keys():
     assert (list(switch), len(switch), repr(switch)) == (["two words", "close"], 2, "Switch(two words, close)")
     assert next(switch["two words"]) == 1000
     next(switch["close"])
-    with pytest.raises(KeyError, match="train; this switch has two words, close"):
+    with pytest.raises(KeyError, match=r"^this switch has no dataset 'train'; it has two words, close$"):
         _ = switch["train"]
-    with pytest.raises(AttributeError, match="no dataset 'train'"):
+    with pytest.raises(AttributeError, match=r"^this switch has no dataset 'train'; it has two words, close$"):
         _ = switch.train
 
 

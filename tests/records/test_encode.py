@@ -70,3 +70,26 @@ def test_sequences_are_lists_of_features() -> None:
     made = R.encode_sequence_example({"u": 1}, {"s": [[1.0], [2.0, 3.0]]})
     steps = [wire.feature("float32", [1.0]), wire.feature("float32", [2.0, 3.0])]
     assert made == wire.sequence_example([("u", wire.feature("int64", [1]))], [("s", steps)])
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (2**63, str(2**63)),
+        (-(2**63) - 1, str(-(2**63) - 1)),
+        ([1, 2**64], str(2**64)),
+        ([-1, 2**63], str(2**63)),
+        ([[1, 2**70]], str(2**70)),
+        (np.array([2**70], object), str(2**70)),
+        (1 << 16_609, "a whole number of 16,610 bits"),
+    ],
+    ids=range(7),
+)
+def test_whole_numbers_beyond_int64_are_told_as_such(value, told: str) -> None:
+    with pytest.raises(ps.errors.ElementError, match=rf'^encode_example: feature "a": {told} does not fit int64$'):
+        ps.records.encode_example({"a": value})
+
+
+def test_the_largest_whole_numbers_are_kept() -> None:
+    record = ps.records.encode_example({"a": [-(2**63), 2**63 - 1]})
+    assert ps.records.decode_example(record)["a"].tolist() == [-(2**63), 2**63 - 1]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import sys
 import zlib
 
 import pytest
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import MissingDependencyError, PlanError
 from penstock.storage.compressing import FRAME_BYTES, FramedZstd, open_writer, written_compression
 from penstock.storage.compression import open_decompressed
 from penstock.storage.seekable import decompressed_frame, frames_of
@@ -79,3 +80,10 @@ def test_the_compression_is_given_or_follows_the_name():
     assert [written_compression("w", "auto", f"a{end}") for end in ("", ".gz", ".ZST")] == [None, "gzip", "zstd"]
     with pytest.raises(PlanError, match="w writes gzip, zlib, zstd or uncompressed files, not bz2"):
         written_compression("w", "bz2", "a")
+
+
+def test_a_missing_library_is_told_before_anything_is_written(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingDependencyError, match="writing zstd needs zstandard"):
+        written_compression("w", "auto", "a.zst")
+    assert written_compression("w", "auto", "a.gz") == "gzip"

@@ -9,6 +9,7 @@ import io
 import lzma
 import os
 import random
+import sys
 import zlib
 
 import pytest
@@ -17,6 +18,7 @@ from penstock.core.errors import DataError, MissingDependencyError, PlanError
 from penstock.storage import compression as room
 from penstock.storage.compression import (
     compression_of,
+    compressions_of,
     decompress,
     first_bytes,
     named_compression,
@@ -159,3 +161,14 @@ def test_files_are_closed(tmp_path):
     for _ in range(5):
         content_of(tmp_path / "x")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("head", "module"), [(b"\x28\xb5\x2f\xfd", "zstandard"), (b"\x04\x22\x4d\x18", "lz4.frame")], ids=["zstd", "lz4"]
+)
+def test_a_missing_library_is_told_when_the_compressions_of_files_are_found(tmp_path, monkeypatch, head, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / "x").write_bytes(head + bytes(20))
+    with pytest.raises(MissingDependencyError, match=r"reading .*x needs .*\[compression\]"):
+        compressions_of([str(tmp_path / "x")], "auto")
+    assert compressions_of([], "auto") == []

@@ -40,6 +40,17 @@ class UnknownNameError(AttributeError):
         return f"{self.args[0]}; did you mean {alike}?" if alike else str(self.args[0])
 
 
+class UnknownKeyError(KeyError):
+    """An unknown key, with a message that is shown as it is; a `KeyError` shows the `repr` of its text.
+
+    >>> str(UnknownKeyError("there is no 'a'"))
+    "there is no 'a'"
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 def meant(asked: str, known: Iterable[str]) -> str | None:
     """Return the known name that a misspelled one probably means; `None` if none is close.
 

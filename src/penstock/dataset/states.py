@@ -79,7 +79,17 @@ class States:
                 self._note_ranks(error)
             elif isinstance(state, dict) and "shard" in state:
                 error.add_note("to load into a different number of shards, pass a list of the states of all shards")
+            elif isinstance(state, dict) and self._lacks_cached_stream(cast("dict[str, Any]", state).get("plan")):
+                error.add_note(
+                    "the saved state is of a dataset built when all elements of the stream had been cached, so "
+                    "that cache() read them by row: read the cached dataset once, then build this one"
+                )
             raise
+
+    def _lacks_cached_stream(self, saved: object) -> bool:
+        """Return whether a plan was saved that reads a cached stream by row, unlike this plan, which is a stream."""
+        lines = cast("list[object]", saved) if isinstance(saved, list) else []
+        return not self._plan.indexed and any(str(line).startswith("cache(") for line in lines)
 
     def _of_shards(self, states: list[Any]) -> Cursor:
         cursor = cursors.reshard.resharded(self._plan, self.as_run, states)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any, Self, TypeAlias, cast
 
+from penstock.core.attributes import UnknownKeyError
 from penstock.core.checks import check_count
 from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
@@ -107,12 +108,12 @@ class Switch(Closing):
     def __getitem__(self, name: str) -> SwitchedPass:
         """Return the pass of the dataset of this name, at its current position."""
         if name not in self._passes:
-            raise KeyError(f"{name}; this switch has {', '.join(self._passes)}")
+            raise UnknownKeyError(f"this switch has no dataset {name!r:.80}; it has {', '.join(self._passes)}")
         return self._passes[name]
 
     def __getattr__(self, name: str) -> SwitchedPass:
         if name.startswith("_") or name not in self._passes:
-            raise AttributeError(f"this switch has no dataset {name!r}")
+            raise AttributeError(f"this switch has no dataset {name!r}; it has {', '.join(self._passes)}")
         return self._passes[name]
 
     def __iter__(self) -> Names[str]:

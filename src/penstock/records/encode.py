@@ -78,6 +78,8 @@ def _feature(value: Any, where: str) -> bytes:
     if not array.size and not isinstance(value, np.ndarray):
         return b""
     kind = array.dtype.kind
+    if kind == "O" or (kind == "f" and isinstance(value, list | tuple) and type(value[0]) is int):
+        _refuse_large(np.asarray(value, object).reshape(-1).tolist(), where)
     if kind in "OSU":
         return _texts(np.asarray(value, object).reshape(-1).tolist(), where)
     if kind in "biu":
@@ -85,6 +87,14 @@ def _feature(value: Any, where: str) -> bytes:
     if kind == "f":
         return _field(_FLOAT, _packed(np.ascontiguousarray(array.reshape(-1), "<f4").tobytes()))
     raise ElementError(f"{where}: a record holds integers, floats and text, not {array.dtype}")
+
+
+def _refuse_large(values: list[Any], where: str) -> None:
+    """Refuse whole numbers beyond int64, of which NumPy makes objects or, among negative ones, doubles."""
+    large = next((value for value in values if type(value) is int and not -(1 << 63) <= value < 1 << 63), None)
+    if large is not None and all(type(value) is int for value in values):
+        told = str(large) if large.bit_length() <= 128 else f"a whole number of {large.bit_length():,} bits"
+        raise ElementError(f"{where}: {told} does not fit int64")
 
 
 def _texts(values: Iterable[Any], where: str) -> bytes:

@@ -66,7 +66,7 @@ class FramedZstd:
     """
 
     def __init__(self, file: IO[bytes], frame_bytes: int) -> None:
-        zstandard = require("zstandard", extra="compression", purpose="writing zstd")
+        zstandard = _zstandard()
         self._file = file
         self._compressor = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
         self._frame_bytes = frame_bytes
@@ -124,4 +124,10 @@ def written_compression(call: str, given: Any, path: str | os.PathLike[str]) -> 
         found = SUFFIXES.get(os.fspath(path).rpartition(".")[2].lower())
     if found not in (None, *WRITTEN):
         raise PlanError(f"{call} writes {', '.join(WRITTEN)} or uncompressed files, not {found}")
+    if found == "zstd":
+        _zstandard()  # before any element is made
     return found
+
+
+def _zstandard() -> Any:
+    return require("zstandard", extra="compression", purpose="writing zstd")

@@ -67,10 +67,11 @@ def compressions_of(
     """Return the compression of each file: `given`, or the result of `look` if that is `"auto"`.
 
     `look` examines the first bytes, and returns `None` for a file that is not compressed. A file compressed by its name
-    but not by its first bytes raises a `DataError`: now if all files are, otherwise when opened.
+    but not by its first bytes raises a `DataError`: now if all files are, otherwise when opened. A missing library is
+    an error now.
     """
     if given != "auto":
-        return [given] * len(paths)
+        return _readable(paths, [given] * len(paths))
     look = look or (lambda path: compression_of(first_bytes(path)))
     if are_remote(paths):
         advise_extents((path, 0, _HEAD_BYTES) for path in paths)
@@ -78,7 +79,15 @@ def compressions_of(
     named = [_named(path) if how is None else None for path, how in zip(paths, found, strict=True)]
     if paths and all(named):
         raise _misnamed(paths[0])
-    return [how or name for how, name in zip(found, named, strict=True)]
+    return _readable(paths, [how or name for how, name in zip(found, named, strict=True)])
+
+
+def _readable(paths: Sequence[str], compressions: list[str | None]) -> list[str | None]:
+    """Return the compressions of the files; raise a `MissingDependencyError` if the library for one is missing."""
+    for compression, path in dict(zip(compressions, paths, strict=True)).items():
+        if compression is not None:
+            _maker(compression, path)
+    return compressions
 
 
 def _named(path: str) -> str | None:

@@ -1,8 +1,10 @@
 """The arguments of `cache(path)`."""
 
+import sys
+
 import pytest
 
-from penstock.core.errors import PlanError
+from penstock.core.errors import MissingDependencyError, PlanError
 from tests.ops.buffer.kept import Dataset
 
 
@@ -28,3 +30,13 @@ def test_mistakes_are_told_when_the_pipeline_is_built(tmp_path):
 def test_an_empty_path_is_not_the_working_folder():
     with pytest.raises(ValueError, match="expected the path of a folder"):
         Dataset.range(2).cache("")
+
+
+@pytest.mark.parametrize(("compression", "module"), [("lz4", "lz4.block"), ("zstd", "zstandard")])
+@pytest.mark.parametrize("spills", [False, True])
+def test_a_missing_library_is_told_when_the_pipeline_is_built(tmp_path, monkeypatch, compression, module, spills):
+    monkeypatch.setitem(sys.modules, module, None)
+    place = {"spill": True} if spills else {"path": tmp_path / "kept"}
+    with pytest.raises(MissingDependencyError, match=rf'cache\(compression="{compression}"\) needs .*\[compression\]'):
+        Dataset.range(3).cache(**place, compression=compression)
+    assert not (tmp_path / "kept").exists()

@@ -147,7 +147,7 @@ def test_too_many_classes_are_said():
 def test_leaves_are_found_by_key_and_path():
     found = D.from_source([{"a": {"x": 1}, "b": {"x": 2}, "c": 3}]).describe()
     assert found["c"] is found['["c"]']
-    with pytest.raises(KeyError, match="x: no leaf, or several"):
+    with pytest.raises(KeyError, match=r"^x: no leaf, or several"):
         found["x"]
     assert len(found) == 3
     assert list(found) == ['["a"]["x"]', '["b"]["x"]', '["c"]']

@@ -1,12 +1,13 @@
 """Streams of which a folder keeps all elements: with a length, rows, and states of the stream."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.core.errors import CacheWarning
+from penstock.core.errors import CacheWarning, CursorError
 from tests.ops.buffer.kept import INLINE, Dataset, Noted, as_texts, damage
 
 
@@ -82,3 +83,55 @@ def test_another_seed_makes_the_elements_of_a_cached_stream_again(tmp_path):
         warnings.simplefilter("ignore", CacheWarning)
         assert list(plan(seed=5)) != kept
     assert len(plan()) == 8
+
+
+def test_a_state_of_a_cached_stream_says_why_it_loads_into_no_stream():
+    cached = Dataset.from_generator(lambda: iter(range(20))).cache()
+    list(cached)
+    it = cached.batch(3).iterator()
+    next(it)
+    stream = Dataset.from_generator(lambda: iter(range(20))).cache()
+    with pytest.raises(CursorError, match="another plan") as caught:
+        stream.batch(3).iterator().load_state_dict(it.state_dict())
+    assert "read the cached dataset once, then build this one" in caught.value.__notes__[0]
+    list(stream)
+    with pytest.raises(CursorError) as caught:
+        stream.batch(3).iterator().load_state_dict(Dataset.range(3).iterator().state_dict())
+    assert not hasattr(caught.value, "__notes__")
+
+
+class Shrinking:
+    """A stream whose length no key of a cache and no fingerprint counts."""
+
+    def __init__(self):
+        self._length = 20
+
+    def __call__(self):
+        yield from map(str, range(self._length))
+
+    def shrink(self):
+        self._length = 10
+
+
+def test_a_stream_that_has_become_shorter_than_a_state_says_so():
+    texts = Shrinking()
+    ds = Dataset.from_generator(texts).cache().batch(3)
+    list(ds)
+    it = ds.iterator()
+    for _ in range(5):
+        next(it)
+    texts.shrink()
+    again = Dataset.from_generator(texts).cache().batch(3).iterator()
+    again.load_state_dict(it.state_dict())
+    with pytest.raises(CursorError, match=r"after element 14 of a stream that now ends after 10 elements"):
+        list(again)
+
+
+def test_an_element_that_a_stream_no_longer_makes_is_named():
+    texts = Shrinking()
+    cached = Dataset.from_generator(texts).cache()
+    list(cached)
+    texts.shrink()
+    copied = pickle.loads(pickle.dumps(cached.skip(3)))  # without the elements that were kept
+    with pytest.raises(CursorError, match=r"cache\(.*the stream, which now ends after 10 elements; it had 20 when"):
+        list(copied.with_options(INLINE))

@@ -37,6 +37,10 @@ def cached(plan: Node, path: Any, settings: CacheSettings) -> Node:
         )
     if not is_one_of(settings.compression, None, "lz4", "zstd"):
         raise ValueError(f"cache(compression={settings.compression!r:.80}): expected 'lz4', 'zstd' or None")
+    if settings.compression is not None:
+        from penstock.cache.compressing import row_compressor  # rarely asked for
+
+        row_compressor(settings.compression)  # a missing library is an error now
     limit = settings.limit_bytes
     limit = None if limit is None else check_count("cache", "limit_bytes", limit, least=1)
     if path is None:

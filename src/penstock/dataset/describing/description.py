@@ -8,6 +8,7 @@ from math import hypot
 from typing import Any, NamedTuple
 
 from penstock import dataset, watch
+from penstock.core.attributes import UnknownKeyError
 from penstock.core.frozen import frozen
 from penstock.dataset.describing.classes import MOST_CLASSES, Class
 from penstock.dataset.describing.moments import Floats, Moments, Whole
@@ -97,7 +98,7 @@ class Description(Mapping[str, LeafDescription]):
             path = {leaf.name: path for path, leaf in self.leaves.items()}.get(key)
         if path is None:
             named = ", ".join(leaf.name for leaf in self.leaves.values()) or "none"
-            raise KeyError(f"{key}: no leaf, or several; there are {named}")
+            raise UnknownKeyError(f"{key:.80}: no leaf, or several; there are {named}")
         return self.leaves[path]
 
     def __iter__(self) -> Iterator[str]:

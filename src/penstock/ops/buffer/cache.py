@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import UNLIMITED, Account, Budget
 from penstock.core.cached import cached_property
-from penstock.core.errors import CacheWarning
+from penstock.core.errors import CacheWarning, CursorError
 from penstock.core.frames import CodeLine, warn_at
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk
@@ -275,6 +275,11 @@ class Cache(Node):
             while begun < at and (piece := reader.read(at - begun)) is not None:  # not kept here
                 begun += len(piece)
                 kept.add(begun - len(piece), sealed_chunk(piece.chunk), reader.mark)
+            if begun < at:
+                raise CursorError(
+                    f"{self.label()}: the saved state comes after element {at - 1:,} of a stream that now ends after "
+                    f"{begun:,} elements; it no longer yields the same elements"
+                )
             while (piece := reader.read(MOST_READ)) is not None:
                 chunk = sealed_chunk(piece.chunk)
                 kept.add(at, chunk, reader.mark)

@@ -16,7 +16,7 @@ from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.index.epochs import positions
 from penstock.ops.buffer.cache import Cache, RowsKept
-from penstock.plan.flow import BEYOND, Flow, close
+from penstock.plan.flow import Flow, close
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.plan.traits import Traits
@@ -100,7 +100,10 @@ class CachedStream(Node):
         finally:
             close(flow)
         if at <= last:
-            raise CursorError(BEYOND)
+            raise CursorError(
+                f"{self.label()}: element {last:,} is made anew from the stream, which now ends after {at:,} elements; "
+                f"it had {self.count:,} when they were cached"
+            )
         return concat([chunk for chunk in found if len(chunk)])
 
     def arguments(self) -> str:
