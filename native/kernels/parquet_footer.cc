@@ -103,7 +103,7 @@ class ThriftReader {
     return list(&element, &size) && element == expected && skip_elements(element, size, 0);
   }
 
-  bool skip(Type type, int depth = 0) {
+  [[gnu::noinline]] bool skip(Type type, int depth = 0) {  // inlined into itself, it takes ten seconds to compile
     if (depth > kDeepest) return false;
     std::uint64_t size;
     std::int64_t ignored;
