@@ -33,10 +33,11 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 # Modules whose test is elsewhere, each with the reason.
 TESTED_ELSEWHERE: dict[str, str] = {
     "__init__.py": "the public names: test_house.py itself",
-    "engine/handed_in/call.py": "by tests/engine/handed_in/test_replaceable.py",
-    "engine/processes/serving.py": "in the processes of tests/engine/processes/test_worker.py",
+    "engine/workers/handed_in/call.py": "by tests/engine/workers/handed_in/test_replaceable.py",
     "isolation/host.py": "in the process of tests/isolation/test_elsewhere.py",
-    "engine/transport/dumped_plan.py": "by tests/engine/handed_in/test_remote.py",
+    "engine/workers/kept.py": "by tests/engine/workers/test_outside.py",
+    "transport/serving.py": "in the processes of tests/engine/workers/processes/test_worker.py",
+    "transport/dumped_plan.py": "by tests/engine/workers/handed_in/test_remote.py",
     "storage/records.py": "as remote and as local files by tests/storage/remote/test_reading.py",
     "storage/remote/indexes.py": "by tests/storage/remote/test_reading.py",
     "storage/remote/records.py": "by tests/storage/remote/test_reading.py",

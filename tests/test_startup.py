@@ -51,10 +51,10 @@ ELSEWHERE = {
     *("core.live", "core.tunings"),
     *("dryrun.draw_counts", "dryrun.dry_run"),
     *("engine.cursors.codec", "engine.cursors.reshard", "engine.cursors.sharding"),
-    *("engine.memory.freed", "engine.runs.replay", "engine.transport", "engine.tuning.hill_climb"),
+    *("memory.freed", "engine.runs.failures", "transport", "engine.tuning.hill_climb"),
     *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict"),
     *("engine.runs.lowering", "engine.workers.executors", "engine.workers.producer"),
-    *("engine.handed_in", "engine.workers.threads", "plan.described", "plan.explain", "plan.failure"),
+    *("engine.workers.handed_in", "plan.described", "plan.explain", "plan.failure"),
     *("isolation", "service", "plan.locate", "plan.trial"),
     *("lint.buffer", "lint.calls", "lint.group", "lint.shards"),
     *("rewrite.fuse_images", "lint.finding", "rewrite.parse_records"),
@@ -119,7 +119,7 @@ def test_the_engine_is_loaded_by_the_first_iterator() -> None:
 
 
 def test_a_worker_process_loads_no_dataset() -> None:
-    loaded = loaded_by("from penstock.engine.processes import worker; [*map(__import__, worker.LOADED_FIRST)]")
+    loaded = loaded_by("from penstock.engine.workers.processes import worker; [*map(__import__, worker.LOADED_FIRST)]")
     dear = {"importlib.metadata", "numpy.ma", "pathlib", "tempfile", "zipfile"}
     assert within(loaded, {"penstock.dataset", "penstock.engine.runs", *dear}) == set()
 

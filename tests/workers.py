@@ -6,10 +6,10 @@ import threading
 from concurrent.futures import Future
 from contextlib import contextmanager
 
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.workers.executors import Threads
 from penstock.engine.workers.lifetime import WORKER
-from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.processes.pool import pool_for
+from penstock.engine.workers.processes.starting import PoolSetup
 
 PATIENCE = 20  # seconds
 

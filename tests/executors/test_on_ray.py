@@ -198,7 +198,7 @@ def once_kept(row):
 
 def test_later_epochs_read_what_the_nodes_have_kept(cluster, tmp_path, monkeypatch):
     pytest.importorskip("obstore")
-    monkeypatch.setattr("penstock.engine.handed_in.workers.STRETCH", 4000)
+    monkeypatch.setattr("penstock.engine.workers.handed_in.workers.STRETCH", 4000)
     monkeypatch.setattr("penstock.engine.tuning.tuner.FAR_TASK", 1)  # ns: each batch is a task, however fast,
     monkeypatch.setattr("penstock.engine.tuning.tuner.FAR_PIECE", 1 << 62)  # or slow, it is made
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))

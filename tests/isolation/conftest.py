@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup
+from penstock.engine.workers.processes.pool import pool_for
+from penstock.engine.workers.processes.starting import MAKES_RUNS, PoolSetup
 from tests.engine.runs.conftest import nothing_is_left
 
 __all__ = ["nothing_is_left"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.engine.memory import arena
 from penstock.isolation.host import serve
+from penstock.memory import arena
 
 __all__ = ["serve"]
 

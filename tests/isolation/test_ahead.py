@@ -9,7 +9,7 @@ import pytest
 import penstock as ps
 from penstock.core.budget import Budget
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.runs.settings import settings_of
+from penstock.engine.tuning.settings import settings_of
 from penstock.isolation.ahead import PIECES_AHEAD, AheadOfConsumer
 from penstock.plan.flow import Piece
 

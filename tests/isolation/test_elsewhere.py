@@ -18,8 +18,8 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import ClosedError
-from penstock.engine.processes import starting
-from penstock.engine.processes.line import RunLine
+from penstock.engine.workers.processes import starting
+from penstock.engine.workers.processes.member import RunLine
 
 D = ps.Dataset
 ISOLATED = ps.Options(isolate=True)
@@ -201,7 +201,7 @@ def test_without_processes_the_run_is_made_here(way, monkeypatch):
         monkeypatch.setattr(starting, "obstacle", lambda: "there is no interpreter")
         monkeypatch.setattr("penstock.isolation.elsewhere.obstacle", lambda: "there is no interpreter")
     else:
-        monkeypatch.setattr("penstock.engine.processes.crew.started", refuse)
+        monkeypatch.setattr("penstock.engine.workers.processes.crew.started", refuse)
     ds = D.range(5).map(lambda x: os.getpid())
     it = ds.with_options(ps.Options(isolate=True, memory_budget=(1 << 26) + 1)).iterator()
     assert set(it) == {os.getpid()}

@@ -17,7 +17,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import ClosedError, WorkerDiedError
-from tests.engine.processes.programs import await_end, begin, is_alive, run
+from tests.engine.workers.processes.programs import await_end, begin, is_alive, run
 
 D = ps.Dataset
 ISOLATED = ps.Options(isolate=True)

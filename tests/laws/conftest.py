@@ -10,8 +10,8 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 
 import pytest
 
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup
+from penstock.engine.workers.processes.pool import pool_for
+from penstock.engine.workers.processes.starting import MAKES_RUNS, PoolSetup
 from tests.moves import move_at_once
 
 

@@ -18,8 +18,8 @@ from time import sleep
 import numpy as np
 
 import penstock as ps
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.workers.processes.pool import pool_for
+from penstock.engine.workers.processes.starting import PoolSetup
 
 D = ps.Dataset
 MB = 1 << 20

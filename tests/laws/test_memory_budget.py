@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.core.errors import BudgetError, BudgetWarning
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
+from penstock.engine.workers.processes.pool import pool_for
+from penstock.engine.workers.processes.starting import PoolSetup
 from penstock.testing.laws import same
 from tests.draws import draws
 
@@ -147,7 +147,7 @@ def test_a_buffer_that_the_stream_does_not_fill_fits():
 
 
 def test_a_buffer_larger_than_the_default_budget_is_told_and_goes_on(monkeypatch):
-    monkeypatch.setattr("penstock.engine.runs.settings.default_memory_budget", lambda: 50_000)
+    monkeypatch.setattr("penstock.engine.tuning.settings.default_memory_budget", lambda: 50_000)
     ds = D.range(40).map(lambda x: np.zeros(10 * KB, np.uint8)).filter(lambda x: True).shuffle(20, seed=1)
     with pytest.warns(BudgetWarning, match=r"shuffle\(20, .* holds .* more than the default budget of 50,000 bytes"):
         assert len(list(ds)) == 40

@@ -13,10 +13,10 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import PlanError
-from penstock.engine.transport import loans
 from penstock.service.client import PreparedElsewhere, ServiceKey
 from penstock.service.folder import runtime_folder, service_door
 from penstock.service.server import Service
+from penstock.transport import loans
 
 D = ps.Dataset
 LARGE = D.range(64).map(lambda x: np.full(40_000, x)).batch(8)  # 2.5 MB a batch

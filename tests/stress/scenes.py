@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import penstock as ps
-from penstock.engine.handed_in.remote import run_remotely
+from penstock.engine.workers.handed_in.remote import run_remotely
 
 D = ps.Dataset
 ROWS = 240

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.engine.processes.pool import pool_for
-from penstock.engine.processes.starting import PoolSetup
 from penstock.engine.tuning.tuner import Tuner
+from penstock.engine.workers.processes.pool import pool_for
+from penstock.engine.workers.processes.starting import PoolSetup
 from penstock.watch import leaks
 from penstock.watch.leaks import keeps_growing
 from penstock.watch.verdict import verdict

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 
 import penstock as ps
 from penstock import Dataset, Options
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.lowering import in_turns, opened
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
+from penstock.engine.tuning.settings import settings_of
 from penstock.ops.combine.flat_map import FlatMap
 from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows

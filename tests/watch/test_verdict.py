@@ -10,9 +10,9 @@ import pytest
 
 import penstock as ps
 from penstock.core.verdicts import Verdict
-from penstock.engine.memory.limits import available_cores
 from penstock.feed.clock import DeviceTimes
 from penstock.kernels.clocks import thread_times
+from penstock.memory.limits import available_cores
 from penstock.watch.fetches import FetchStats
 from penstock.watch.verdict import verdict
 from tests.watch.measured import operation, stats

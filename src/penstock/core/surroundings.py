@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 FETCHER = "torch.utils.data._utils.fetch"
@@ -44,6 +47,36 @@ def is_worker_process() -> bool:
     False
     """
     return _Role.makes == "tasks"
+
+
+class _Serving(threading.local):
+    """The executors whose tasks this thread is running, the innermost last."""
+
+    def __init__(self) -> None:
+        self.executors: list[object] = []
+
+
+_serving = _Serving()
+
+
+@contextmanager
+def serving(executor: object) -> Generator[None]:
+    """Note that this thread runs a task of an executor, as long as this is entered."""
+    _serving.executors.append(executor)
+    try:
+        yield
+    finally:
+        _serving.executors.pop()
+
+
+def serves(executor: object) -> bool:
+    """Return whether this thread is running a task of the executor, which may have no other thread left.
+
+    >>> with serving("pool"):
+    ...     serves("pool"), serves("other")
+    (True, False)
+    """
+    return any(each is executor for each in _serving.executors)
 
 
 def surroundings() -> tuple[int, int]:

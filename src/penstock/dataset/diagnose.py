@@ -17,7 +17,7 @@ from penstock.core.shown import displayable
 from penstock.core.verdicts import Verdict
 from penstock.dataset.dataset import Dataset
 from penstock.elements.spec import ArraySpec
-from penstock.engine.memory.limits import available_cores
+from penstock.memory.limits import available_cores
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.graph import post_order

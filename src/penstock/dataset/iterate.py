@@ -83,7 +83,7 @@ class Iterate(Handle[T_co]):
         """
         return core.live.LivePasses[T_co](cast("Dataset[T_co]", self), title, details=details, leave=leave, file=file)
 
-    def _opened(self, epoch: int | None, carry_over: engine.runs.carry_over.CarryOver) -> Iterator[T_co]:
+    def _opened(self, epoch: int | None, carry_over: engine.runs.scope.CarryOver) -> Iterator[T_co]:
         rows = rank_rows(self._plan)
         if rows is not None:
             opened = dataset.ranks.iterator.RankIterator[T_co]
@@ -154,8 +154,8 @@ class Iterate(Handle[T_co]):
         self._passes.load(self._passes.cursor_of(state))
 
     @cached_property
-    def _carry_over(self) -> engine.runs.carry_over.CarryOver:
-        return engine.runs.carry_over.CarryOver()
+    def _carry_over(self) -> engine.runs.scope.CarryOver:
+        return engine.runs.scope.CarryOver()
 
     def reduce(self, initial_state: S, reduce_func: Callable[[S, T_co], S]) -> S:
         """Compute `state = reduce_func(state, element)` for each element of one epoch, and return the last state.

@@ -19,9 +19,8 @@ from penstock.core.errors import PlanError
 from penstock.core.shown import displayable
 from penstock.dataset.watching import Watching
 from penstock.engine.cursors.cursor import Cursor
-from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.failures import over
 from penstock.engine.runs.run import Run
+from penstock.engine.runs.scope import CarryOver
 from penstock.ops import read
 from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
@@ -31,7 +30,7 @@ from penstock.watch.steps import StepClock
 
 if TYPE_CHECKING:
     from penstock.dataset.passes import Passes
-    from penstock.engine.runs.settings import Settings
+    from penstock.engine.tuning.settings import Settings
     from penstock.kernels import Ahead
 
 T = TypeVar("T")
@@ -179,7 +178,7 @@ class Iterator(Watching, Closing, Generic[T]):
 
     def _begin_run(self, asked: int) -> watch.stuck.Watched:
         if self._closed:
-            raise over("closed")
+            raise engine.runs.failures.over("closed")
         if "tensorflow" in sys.modules:
             feed.tensorflow.refuse_in_function("the first next() of an iterator over arrays")
         self._begin_pass()

@@ -92,7 +92,7 @@ class Preview(Handle[T_co]):
         part = order.take.Take(self._plan, count)
         plan = buffer.options.WithOptions(part, Options(executor="inline", isolate=False))
         passes = dataset.passes.Passes(self._plan, self._passes.seed)
-        with dataset.iterator.Iterator[T_co](passes, engine.runs.carry_over.CarryOver(), 0, plan=plan) as it:
+        with dataset.iterator.Iterator[T_co](passes, engine.runs.scope.CarryOver(), 0, plan=plan) as it:
             yield from it
 
     @property

@@ -9,7 +9,7 @@ from penstock.core.arrays import Reserve
 from penstock.core.errors import PlanError
 from penstock.dataset.iterator import Iterator
 from penstock.dataset.passes import Passes
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.feed.arrangement import BatchRows
 from penstock.feed.feed import SharedPasses
 from penstock.ops.buffer.options import WithOptions

@@ -15,7 +15,7 @@ from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
-from penstock.engine.memory.limits import available_cores
+from penstock.memory.limits import available_cores
 from penstock.ops.buffer.options import options_of
 from penstock.watch.queueing import ClusterModel, ItemCost
 from penstock.watch.stats import PLURALS, rate

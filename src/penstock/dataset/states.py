@@ -12,7 +12,7 @@ from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.engine import cursors
 from penstock.engine.cursors.cursor import Cursor, cursor_of
-from penstock.engine.runs.settings import Settings, settings_of
+from penstock.engine.tuning.settings import Settings, settings_of
 from penstock.plan.graph import post_order, rank_rows
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, Rewritten, rewritten

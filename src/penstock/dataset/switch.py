@@ -13,8 +13,8 @@ from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
-from penstock.engine.memory.limits import default_memory_budget
 from penstock.feed.feed import ElementIterator, FrameworkFeed
+from penstock.memory.limits import default_memory_budget
 
 _VERSION = 1
 Switched: TypeAlias = Dataset[Any] | FrameworkFeed

@@ -12,7 +12,7 @@ from penstock import plan as plans
 from penstock import watch
 from penstock.core.checks import check_local_path
 from penstock.core.errors import PlanError
-from penstock.engine.runs.settings import operations_of
+from penstock.engine.tuning.settings import operations_of
 from penstock.plan.graph import post_order
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from penstock.core.verdicts import Verdict
     from penstock.dataset.passes import Passes
     from penstock.engine.cursors.cursor import Cursor
-    from penstock.engine.runs.carry_over import CarryOver
     from penstock.engine.runs.run import Run
+    from penstock.engine.runs.scope import CarryOver
     from penstock.plan.explain import Explanation
     from penstock.plan.node import Node
     from penstock.watch.counters import Counters

@@ -8,12 +8,11 @@ import numpy as np
 
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.structure import LEAF
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.lowering import opened
-from penstock.engine.runs.scope import Scope
+from penstock.engine.runs.scope import CarryOver, Scope
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tuning.settings import Settings
 from penstock.ops.combine.mixture import Mixture
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, close
 from penstock.plan.node import Node

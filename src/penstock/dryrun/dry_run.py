@@ -15,15 +15,14 @@ from penstock.core.arrays import Rows
 from penstock.dryrun.unkept import unkept
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.lowering import OpenStage, lowered
-from penstock.engine.runs.scope import Scope
+from penstock.engine.runs.scope import CarryOver, Scope
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.runs.stage import Stretch
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
+from penstock.engine.tuning.settings import settings_of
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, close
 from penstock.plan.graph import rebuild, with_depth
 from penstock.plan.node import Node

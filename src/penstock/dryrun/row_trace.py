@@ -23,12 +23,12 @@ from penstock.dryrun.unkept import unkept
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.exact import copied
 from penstock.elements.nested.nesting import part_in
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.lowering import in_turns, lowered
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
+from penstock.engine.tuning.settings import settings_of
 from penstock.kernels.rows import first_draws
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns

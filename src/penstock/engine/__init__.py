@@ -1,12 +1,12 @@
-"""Running a plan: tasks, their memory, the workers that run them, the stages that feed them, tuning, and cursors."""
+"""Running a plan: tasks, the workers that run them, the stages that feed them, tuning, and cursors."""
 
 from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["cursors", "handed_in", "memory", "processes", "runs", "tasks", "workers"]
+__all__ = ["cursors", "runs", "tasks", "tuning", "workers"]
 
 if TYPE_CHECKING:
-    from penstock.engine import cursors, handed_in, memory, processes, runs, tasks, workers
+    from penstock.engine import cursors, runs, tasks, tuning, workers
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -18,7 +18,7 @@ from penstock.elements.nested.structure import Structure, flatten, paths, unflat
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import describe, spec_of
-from penstock.engine.memory.pool import ALIGNMENT
+from penstock.memory.pool import ALIGNMENT
 
 Join: TypeAlias = Callable[[Any, list[Any]], Any]
 """A function that makes a leaf like the given one of its arrays on a device."""

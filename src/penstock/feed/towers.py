@@ -13,10 +13,10 @@ from penstock.core.errors import ElementError
 from penstock.elements.nested.structure import flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.engine.memory.pool import in_one_block
 from penstock.feed.clock import Clock
 from penstock.feed.parcel import is_numeric
 from penstock.feed.protocol import Placement
+from penstock.memory.pool import in_one_block
 
 
 class Towers:

@@ -7,7 +7,7 @@ from collections import deque
 
 from penstock.core.budget import Account, Budget, unlimited
 from penstock.elements.footprint import memory_of
-from penstock.engine.runs.settings import Settings
+from penstock.engine.tuning.settings import Settings
 from penstock.plan.flow import Piece
 
 PIECES_AHEAD = 4  # beyond the one that the consumer has asked for, unless the depth of the window was given

@@ -13,23 +13,23 @@ from penstock.core.budget import Account
 from penstock.core.errors import WorkerDiedError, WorkerError
 from penstock.core.events import RunEvent
 from penstock.engine.cursors.cursor import Cursor
-from penstock.engine.processes.line import RunLine
-from penstock.engine.processes.plans import SharedPlan
-from penstock.engine.processes.pool import ProcessPool
-from penstock.engine.processes.starting import MAKES_RUNS, PoolSetup, obstacle
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import IsolatedRun, Session
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.transport.channel import Message
-from penstock.engine.transport.loans import WHOLE_PIECE, LentMemory
-from penstock.engine.transport.packets import opened_loan
-from penstock.engine.transport.raised import unpickled_error
-from penstock.engine.transport.unsent import undelivered
+from penstock.engine.workers.processes.member import RunLine
+from penstock.engine.workers.processes.plans import SharedPlan
+from penstock.engine.workers.processes.pool import ProcessPool
+from penstock.engine.workers.processes.starting import MAKES_RUNS, PoolSetup, obstacle
 from penstock.engine.workers.suspects import ADVICE
 from penstock.isolation.facts import NOT_APART, RunFacts, RunOrder, WholePlan
 from penstock.ops.elementwise.tolerant import handles_errors
 from penstock.plan.flow import Flow, Piece
 from penstock.plan.node import Node
+from penstock.transport.channel import Message
+from penstock.transport.loans import WHOLE_PIECE, LentMemory
+from penstock.transport.packets import opened_loan
+from penstock.transport.raised import unpickled_error
+from penstock.transport.unsent import undelivered
 
 NOT_ISOLATED = "the pipeline cannot run in a process of its own, so this one makes the same elements: {}"
 APART = 64  # items that are made one by one after a death, since one of them may have been the reason
@@ -47,14 +47,14 @@ def isolated(
         session.note_once(NOT_ISOLATED.format(reason))
         return None
     try:
-        shared = carry_over.plan(WholePlan(plan), session.observer)
+        shared = carry_over.workers.plan(WholePlan(plan), session.observer)
     except Exception as error:  # noqa: BLE001 - functions, sources and their attributes raise what they like
         words = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
         session.note_once(NOT_ISOLATED.format(words))
         return None
     given = settings.given_budget
     setup = PoolSetup(1, settings.native_threads, given, MAKES_RUNS, settings.cores)
-    pool = carry_over.pool(setup, settings.memory_budget)
+    pool = carry_over.workers.pool(setup, settings.memory_budget)
     pool.crew.begun.wait()
     if pool.crew.no_start is not None:
         session.note_once(NOT_ISOLATED.format(pool.crew.no_start))

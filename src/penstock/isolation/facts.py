@@ -13,10 +13,10 @@ from penstock.engine.tuning.tuner import Tuner
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
     from penstock.engine.cursors.cursor import Cursor
-    from penstock.engine.memory.pool import Memory
     from penstock.engine.runs.run import Run
-    from penstock.engine.runs.settings import Settings
     from penstock.engine.tasks.observer import Observer
+    from penstock.engine.tuning.settings import Settings
+    from penstock.memory.pool import Memory
     from penstock.plan.node import Node
 
 NOT_APART = "Options(isolate=False) yields the same elements"

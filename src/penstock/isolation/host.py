@@ -9,23 +9,23 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from penstock.core.surroundings import serve_another_process
-from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.processes.serving import ReceivedPlans, begun, until_let_go
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.transport.channel import Channel, Message
-from penstock.engine.transport.loans import WHOLE_PIECE, Lending
-from penstock.engine.transport.program_state import ProgramState, in_force
-from penstock.engine.transport.raised import pickled_error
-from penstock.engine.transport.unsent import part_at_fault, unsendable, why_unsent
 from penstock.engine.workers.lifetime import worker_thread
 from penstock.isolation.ahead import AheadOfConsumer
 from penstock.isolation.facts import NOT_APART, Reporter, RunOrder, WholePlan
+from penstock.memory.pool import SharedMemory
 from penstock.plan.blame import blame_given
 from penstock.plan.deferred import settled
 from penstock.plan.flow import CUT_OFF, Piece
 from penstock.plan.node import Node
+from penstock.transport.channel import Channel, Message
+from penstock.transport.loans import WHOLE_PIECE, Lending
+from penstock.transport.program_state import ProgramState, in_force
+from penstock.transport.raised import pickled_error
+from penstock.transport.serving import ReceivedPlans, begun, until_let_go
+from penstock.transport.unsent import part_at_fault, unsendable, why_unsent
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent

@@ -18,13 +18,7 @@ from penstock.core.pickling import dumps
 from penstock.core.surroundings import versions
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.engine.runs.run import Run
-from penstock.engine.runs.settings import settings_of
-from penstock.engine.transport.channel import Channel, Message
-from penstock.engine.transport.loans import LentFile
-from penstock.engine.transport.packets import opened_loan
-from penstock.engine.transport.process_settings import ProcessSettings
-from penstock.engine.transport.program_state import program_state
-from penstock.engine.transport.raised import unpickled_error
+from penstock.engine.tuning.settings import settings_of
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.suspects import ADVICE
 from penstock.ops.buffer.options import options_of
@@ -35,6 +29,12 @@ from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
 from penstock.service.rows import KEPT_PART
 from penstock.service.starting import connected, last_words, remove_left
+from penstock.transport.channel import Channel, Message
+from penstock.transport.loans import LentFile
+from penstock.transport.packets import opened_loan
+from penstock.transport.process_settings import ProcessSettings
+from penstock.transport.program_state import program_state
+from penstock.transport.raised import unpickled_error
 
 FAILED_SERVICES = 3
 """Services in a row that end before they serve, or with the same request, after which it is an error."""

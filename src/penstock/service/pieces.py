@@ -8,12 +8,12 @@ from typing import NamedTuple, TypeAlias
 
 from penstock.elements.footprint import memory_of
 from penstock.engine.cursors.cursor import Cursor
-from penstock.engine.memory.pool import Memory
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
-from penstock.engine.runs.settings import settings_of
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tuning.settings import settings_of
 from penstock.engine.workers.lifetime import worker_thread
+from penstock.memory.pool import Memory
 from penstock.plan.deferred import settled
 from penstock.plan.flow import Mark, Piece
 from penstock.plan.node import Node

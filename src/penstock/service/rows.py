@@ -13,13 +13,13 @@ from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.footprint import memory_of
 from penstock.engine.cursors.cursor import Cursor
-from penstock.engine.memory.pool import Memory
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
-from penstock.engine.runs.settings import Settings, settings_of
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tuning.settings import Settings, settings_of
 from penstock.engine.workers.lifetime import worker_thread
+from penstock.memory.pool import Memory
 from penstock.plan.node import Node
 from penstock.service.lanes import Lanes
 from penstock.service.made import MadeRows

@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 
 from penstock.core.surroundings import serve_another_process, versions
 from penstock.elements.chunks.chunk import Chunk
-from penstock.engine.memory.arena import ARENA_SHARE
-from penstock.engine.memory.pool import SharedMemory
-from penstock.engine.processes.serving import settle_process
-from penstock.engine.runs.settings import settings_of
-from penstock.engine.transport.channel import Channel
-from penstock.engine.transport.loans import Lending
-from penstock.engine.transport.program_state import ProgramState
-from penstock.engine.transport.raised import pickled_error
-from penstock.engine.transport.unsent import part_at_fault, why_unsent
+from penstock.engine.tuning.settings import settings_of
 from penstock.engine.workers.lifetime import WORKER
+from penstock.memory.arena import ARENA_SHARE
+from penstock.memory.pool import SharedMemory
 from penstock.plan.flow import Piece
 from penstock.service.client import ServiceKey, as_served
 from penstock.service.folder import ServiceDoor, is_of_this_user, service_door
 from penstock.service.pieces import PreparedPieces
 from penstock.service.rows import PreparedRows
+from penstock.transport.channel import Channel
+from penstock.transport.loans import Lending
+from penstock.transport.program_state import ProgramState
+from penstock.transport.raised import pickled_error
+from penstock.transport.serving import settle_process
+from penstock.transport.unsent import part_at_fault, why_unsent
 
 
 class Answer(NamedTuple):

@@ -7,8 +7,8 @@ import threading
 from typing import Any
 
 from penstock.core.errors import PlanError
-from penstock.engine.processes.starting import obstacle
 from penstock.engine.runs.run import Run
+from penstock.engine.workers.processes.starting import obstacle
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.share import Share, SharedElements
 from penstock.plan import safety

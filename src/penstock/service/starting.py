@@ -7,8 +7,8 @@ import socket
 import threading
 from contextlib import suppress
 
-from penstock.engine.processes.starting import PoolSetup, interpreter
-from penstock.engine.runs.settings import settings_of
+from penstock.engine.tuning.settings import settings_of
+from penstock.engine.workers.processes.starting import PoolSetup, interpreter
 from penstock.plan.node import Node
 from penstock.service.folder import ServiceDoor, is_of_this_user, runtime_folder, service_door
 

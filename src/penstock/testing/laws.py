@@ -14,8 +14,8 @@ from penstock.core.checks import check_count, check_list
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.compile import compiled
+from penstock.engine.tuning.settings import settings_of
 from penstock.rewrite.passes import PLAIN, rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.alike import MISSING, difference, multiset, same

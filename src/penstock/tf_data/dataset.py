@@ -16,7 +16,7 @@ from penstock.dataset.arguments.constructors import on_the_class
 from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.storage.paths import Pattern
 from penstock.tf_data import tensors
 from penstock.tf_data.absent import OF_TENSORFLOW, unknown_name

@@ -13,7 +13,7 @@ from penstock.dataset.handle import T_co
 from penstock.elements.nested.nesting import part_in
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ObjectSpec, Spec, map_leaves
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.feed.tensorflow import refuse_in_graph, type_spec
 from penstock.plan.functions import takes_rng
 from penstock.tf_data import tensors

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.passes import Passes
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.feed.tensorflow import refuse_in_graph, type_specs
 from penstock.tf_data import tensors
 from penstock.tf_data.iterator import Iterator

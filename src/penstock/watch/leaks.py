@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.run import Run
+from penstock.memory.pool import Memory
 from penstock.plan.graph import all_nodes
 from penstock.plan.node import Node
 from penstock.watch.containers import Containers

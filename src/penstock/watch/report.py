@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.core.budget import Budget
-from penstock.engine.memory.limits import available_cores
-from penstock.engine.memory.pool import Memory
 from penstock.engine.runs.run import Run, Totals
 from penstock.engine.tasks.cost import Cost
+from penstock.memory.limits import available_cores
+from penstock.memory.pool import Memory
 from penstock.plan import safety
 from penstock.plan.graph import post_order
 from penstock.watch.counters import Counters

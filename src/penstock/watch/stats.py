@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from penstock import watch
 from penstock.core.frozen import frozen
 from penstock.core.shown import displayable
-from penstock.engine.runs.settings import ISOLATED
+from penstock.engine.tuning.settings import ISOLATED
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from penstock.core.verdicts import Verdict, VerdictKind
-from penstock.engine.runs.settings import ISOLATED
+from penstock.engine.tuning.settings import ISOLATED
 from penstock.watch.changes import BUSY_SHARE, gain_of, next_change, share_of
 from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats, percent
 from penstock.watch.waits import (

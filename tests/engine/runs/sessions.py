@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from penstock import Dataset, Options
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tuning.settings import settings_of
 
 INLINE = Options(executor="inline")
 THREADS = Options(executor="threads", workers=4)

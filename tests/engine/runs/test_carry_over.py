@@ -8,9 +8,9 @@ import threading
 import numpy as np
 
 from penstock import Dataset, Options
-from penstock.engine.memory.slots import Slots
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.tasks.cost import MS, Cost
+from penstock.engine.tasks.slots import Slots
 from penstock.engine.tuning.tuner import INLINE_BYTES, THREAD_PAYS
 
 

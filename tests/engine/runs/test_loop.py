@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
-from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.room import LOOKED_AT
 from penstock.engine.runs.stage import Stage, Stretch
+from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import NOTHING, Job, Task
 from penstock.engine.tuning.hill_climb import HillClimb
 from penstock.engine.tuning.tuner import LOOKS, Tuner

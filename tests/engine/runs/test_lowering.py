@@ -9,12 +9,12 @@ import pytest
 
 from penstock import Dataset, Options
 from penstock.engine.runs import lowering
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.lowering import first_element, in_stage, open_stretch, opened
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.runs.stage import Stretch
 from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tuning.settings import settings_of
 from penstock.ops.read.given import Given
 from penstock.rewrite.passes import PASSES
 from tests.plan.flows import assert_reopens, elements_of

@@ -9,11 +9,11 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import ElementError, WorkerError
+from penstock.engine.runs.failures import replayed
 from penstock.engine.runs.feeds import RowFeed
-from penstock.engine.runs.replay import replayed
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.transport.unsent import mark_unsent
+from penstock.transport.unsent import mark_unsent
 
 AWAY = OSError("the disk is away")
 

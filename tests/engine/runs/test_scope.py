@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import PieceWork
+from penstock.engine.tuning.settings import settings_of
 from tests.workers import await_workers
 
 PLAN = Dataset.range(9).filter(lambda x: True)._plan

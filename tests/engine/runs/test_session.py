@@ -13,11 +13,11 @@ import pytest
 from penstock import Dataset, Options
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.works import PieceWork
+from penstock.engine.tuning.settings import settings_of
 from tests.workers import await_workers
 
 PLAN = Dataset.range(9).filter(lambda x: True)._plan

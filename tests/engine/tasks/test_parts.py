@@ -8,12 +8,12 @@ import pytest
 import penstock as ps
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.memory.pool import each_alone
-from penstock.engine.memory.slots import NO_PLACE, Slots
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.parts import batch_parts
+from penstock.engine.tasks.slots import NO_PLACE, Slots
 from penstock.engine.tasks.task import Job, Task
 from penstock.engine.tasks.works import RowWork
+from penstock.memory.pool import each_alone
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same
 

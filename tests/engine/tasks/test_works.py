@@ -12,11 +12,11 @@ import pytest
 import penstock as ps
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.memory.pool import each_alone
-from penstock.engine.memory.slots import Slots
 from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import NOTHING, Task
 from penstock.engine.tasks.works import PieceWork, RowWork
+from penstock.memory.pool import each_alone
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.read.given import Given

@@ -13,13 +13,14 @@ import pytest
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.handed_in.pickled import pickled_plan
-from penstock.engine.handed_in.replaceable import ReplaceableExecutor
-from penstock.engine.handed_in.workers import RemoteWorkers
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.executors import ThreadWorkers, is_remote, result_of, submitted
+from penstock.engine.tuning.settings import is_remote
+from penstock.engine.workers.executors import ThreadWorkers, result_of, submitted
+from penstock.engine.workers.handed_in.pickled import pickled_plan
+from penstock.engine.workers.handed_in.replaceable import ReplaceableExecutor
+from penstock.engine.workers.handed_in.workers import RemoteWorkers
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 from tests.workers import threads_of

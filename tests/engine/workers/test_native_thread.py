@@ -9,12 +9,12 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.native_thread import Gathered, native_thread_for
 from penstock.engine.workers.window import Window
+from penstock.memory.pool import Memory
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same
 

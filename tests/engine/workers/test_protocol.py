@@ -12,16 +12,16 @@ import pytest
 
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.handed_in.pickled import pickled_plan
-from penstock.engine.handed_in.replaceable import ReplaceableExecutor
-from penstock.engine.handed_in.workers import RemoteWorkers
-from penstock.engine.memory.pool import Memory
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
 from penstock.engine.workers.executors import ThreadWorkers
+from penstock.engine.workers.handed_in.pickled import pickled_plan
+from penstock.engine.workers.handed_in.replaceable import ReplaceableExecutor
+from penstock.engine.workers.handed_in.workers import RemoteWorkers
 from penstock.engine.workers.native_thread import native_thread_for
 from penstock.engine.workers.window import Window
+from penstock.memory.pool import Memory
 from penstock.plan.flow import Piece
 from penstock.testing.laws import same
 from tests.workers import threads_of

@@ -15,16 +15,18 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import FailuresError, WorkerDiedError
-from penstock.engine.processes import ticket
 from penstock.engine.workers import suspects
-from tests.engine.processes.conftest import pool
+from penstock.engine.workers.processes import ticket
+from tests.engine.workers.processes.conftest import pool
 
 # the thread of a pool that breaks ends with an error, if a call was canceled that it is about to fail
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 D = ps.Dataset
 SERVER = multiprocessing.get_context("forkserver")  # begins a worker in a few milliseconds
-SERVER.set_forkserver_preload(["pytest", "penstock.engine.processes.worker", "penstock.watch.counters", __name__])
+SERVER.set_forkserver_preload(
+    ["pytest", "penstock.engine.workers.processes.worker", "penstock.watch.counters", __name__]
+)
 END = signal.SIGUSR2  # ends a process without a core file, and is not what others send
 SKIP, REPLACE = ps.on_error.skip(), ps.on_error.replace
 

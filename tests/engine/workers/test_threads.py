@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.executors import Threads
 from tests.workers import await_end_of, posted, threads_of
 
 

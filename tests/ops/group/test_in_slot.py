@@ -6,10 +6,10 @@ import pytest
 import penstock as ps
 from penstock import Dataset
 from penstock.elements.chunks.chunk import Columns, Items
-from penstock.engine.memory.pool import each_alone
-from penstock.engine.memory.slots import Slots
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.slots import Slots
+from penstock.memory.pool import each_alone
 from penstock.ops.group.in_slot import InSlot
 from penstock.testing.laws import same
 

@@ -15,8 +15,8 @@ import penstock as ps
 from penstock.cli.terminal import Update
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require
-from penstock.engine.memory.limits import available_cores
 from penstock.image.fused import FusedImage, fuse
+from penstock.memory.limits import available_cores
 
 SIZE = 224  # pixels
 BATCH = 64

@@ -36,7 +36,7 @@ class DescribingPass:
         self._is_whole = True  # not in the middle of an element
         passes = Passes(plan, seed)
         outlined = Map(plan, Outlining(), traceable=False)
-        self._iterator = Iterator[Any](passes, engine.runs.carry_over.CarryOver(), 0, plan=outlined)
+        self._iterator = Iterator[Any](passes, engine.runs.scope.CarryOver(), 0, plan=outlined)
         saved = None if checkpoint is None else checkpoints.load_checkpoint(checkpoint)
         self._before = 0  # elements of earlier calls
         if saved is not None:

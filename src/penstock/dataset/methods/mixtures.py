@@ -181,7 +181,7 @@ class MixtureMethods(Handle[T_co]):
             )
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
         passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
-        settings, most = engine.runs.settings.settings_of(self._plan), wanted if plan.length < 0 else plan.length
+        settings, most = engine.tuning.settings.settings_of(self._plan), wanted if plan.length < 0 else plan.length
         with noting_blames():
             counts = dryrun.draw_counts.draw_counts(bound, min(wanted, most), epoch, settings, passes)
         if (there := max(sum(counts), plan.length)) < wanted:

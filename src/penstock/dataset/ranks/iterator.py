@@ -15,8 +15,8 @@ from penstock.dataset.iterator import Iterator
 from penstock.dataset.states import States
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.reshard import is_within_turns
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.run import Run
+from penstock.engine.runs.scope import CarryOver
 from penstock.rewrite.seeds import needs_seed
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["carry_over", "following", "lowering", "moving", "replay", "settings"]
+__all__ = ["failures", "lowering", "moving", "scope"]
 
 if TYPE_CHECKING:
-    from penstock.engine.runs import carry_over, following, lowering, moving, replay, settings
+    from penstock.engine.runs import failures, lowering, moving, scope
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -275,7 +275,7 @@ class Loop:
             return Task(task.low, task.high, given, quota=quota)
         if self._next_uses is not None:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
-        if ahead is not None and ahead.fetches and self._scope.settings.leaves_process(self._workers):
+        if ahead is not None and ahead.fetches and self._leaves_process:
             ahead = None  # this process would fetch what others read
         upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, self._rows_of)
         slot = None
@@ -284,6 +284,12 @@ class Loop:
         if upcoming is None and slot is None and quota is None:
             return task
         return Task(task.low, task.high, given, slot, upcoming, quota=quota)
+
+    @property
+    def _leaves_process(self) -> bool:
+        """True if other processes make the tasks, or will make them once these processes have started."""
+        workers = self._workers
+        return self._scope.settings.executor == "processes" if workers is None else not workers.shares_gil
 
     def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
         """Make a few elements of the first batch inline, until it is known whether threads pay for the others."""
@@ -343,7 +349,7 @@ class Loop:
                 self._tuner.alone_by_size = True
                 self._room.choose()
             of_rows_below = not self._stage.top and self._rows_of is not None
-            yield from runs.replay.replayed_and_raised(job, self._stage, lone_too=of_rows_below)
+            yield from runs.failures.replayed_and_raised(job, self._stage, lone_too=of_rows_below)
             return
         made = Piece(piece.chunk, piece.ids, job.mark_after(job.items), piece.failed)
         if type(piece.chunk) is Gathered:

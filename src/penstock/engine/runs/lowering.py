@@ -8,15 +8,14 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from penstock.core.arrays import Allocate
-from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import OpenFeed, PieceFeed, RowFeed
-from penstock.engine.runs.scope import Scope
+from penstock.engine.runs.scope import CarryOver, Scope
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import settings_of
 from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
 from penstock.engine.tasks.observer import Occurrence, Unobserved
 from penstock.engine.tasks.works import bound_caches
+from penstock.engine.tuning.settings import settings_of
 from penstock.ops.buffer.share import SharedElements
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns

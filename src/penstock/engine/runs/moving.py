@@ -15,16 +15,16 @@ import numpy as np
 
 from penstock.core.events import RunEvent
 from penstock.core.surroundings import joined_ranks, serves_another_process, torch_worker
-from penstock.engine import processes
-from penstock.engine.memory.limits import available_cores
+from penstock.engine.workers import processes
+from penstock.memory.limits import available_cores
 from penstock.plan import safety
 from penstock.plan.graph import post_order
 
 if TYPE_CHECKING:
-    from penstock.engine.processes.moved import MovedWorkers
     from penstock.engine.runs.stage import Stage
     from penstock.engine.tuning.hill_climb import HillClimb
     from penstock.engine.workers.executors import Workers
+    from penstock.engine.workers.processes.workers import MovedWorkers
 
 SAVES = 2_000_000_000  # ns that a move must be expected to save; the start of a process takes about a second of a core
 MEMORY_OF_EACH = 128 << 20  # bytes of a given budget, below which no process is started unasked
@@ -101,7 +101,7 @@ class Mover:
         again = f"threads call the functions of {self._label} again: "
         try:
             reads = safety.moving.reads_of(post_order(stage.work.plan))
-            kind = partial(processes.moved.MovedWorkers, threads, reads, lambda why: note("stayed", again + why))
+            kind = partial(processes.workers.MovedWorkers, threads, reads, lambda why: note("stayed", again + why))
             return session.moved(kind, stage.work, stage.observer, self._processes, reads)
         except safety.moving.FixedError as error:
             return self._stay(str(error))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.core.budget import UNLIMITED
 from penstock.elements.footprint import memory_of
-from penstock.engine.memory.slots import Slots
+from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import NOTHING, Job
 from penstock.engine.tuning.tuner import LOOKS
 from penstock.plan.flow import Piece

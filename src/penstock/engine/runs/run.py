@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.core.errors import ClosedError, WorkerError
 from penstock.elements.footprint import memory_of
-from penstock.engine import runs
+from penstock.engine import runs, workers
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
-from penstock.engine.memory.slots import StreamSlots
-from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
+from penstock.engine.runs.scope import CarryOver
 from penstock.engine.runs.session import Session
-from penstock.engine.runs.settings import Settings
 from penstock.engine.runs.stage import Stage, Stretch
 from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.slots import StreamSlots
+from penstock.engine.tuning.settings import Settings
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.native_thread import Gathered
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 
     from penstock.core.budget import Budget
     from penstock.core.tunings import Tuning
-    from penstock.engine.runs.following import Following
     from penstock.engine.runs.scope import Scope
+    from penstock.engine.workers.following import Following
     from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready by default
@@ -184,7 +183,7 @@ class Run:
         if self.ended is not None:
             if self.ended == "exhausted":
                 return None
-            raise over(self.ended)
+            raise runs.failures.over(self.ended)
         try:
             if not self._is_begun:
                 self.begin()
@@ -246,7 +245,9 @@ class Run:
         if settings.tuning is not None and settings.tuning.cores != (cores := settings.available_cores):
             session.note_once(OTHER_CORES.format(settings.tuning.cores, cores))
         if settings.follows_executor:
-            self._following = runs.following.Following(session, settings.executor)
+            following = workers.following.Following(settings.executor, session.spent, session.follow)
+            session.at_close(following.end)
+            self._following = following
         session.keep_within_budget(self.plan)
         self._carry_over.memory.within(session.budget)
         scope = session.scope()
@@ -351,7 +352,7 @@ class Run:
             where = f"{self.epoch}, {item}" if self.epoch else f"{item}"
             seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
             again = f"{seeded}[{where}]"
-        return named_failure(failure, f"while making {self.unit} {item}", self.epoch, again)
+        return runs.failures.named_failure(failure, f"while making {self.unit} {item}", self.epoch, again)
 
 
 class _Pause:

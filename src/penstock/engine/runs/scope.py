@@ -1,21 +1,53 @@
-"""The scope of a plan: what its stages share, such as tuners, the numbers of operations and the memory of batches."""
+"""The scope of a plan: what its stages share, such as tuners and memory, some of which carries over to the next run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from penstock.engine.memory.pool import Memory, each_alone
-from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.settings import Settings
+from penstock.core.arrays import AllocateAll, Reserve
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer, Unobserved
-from penstock.engine.tuning.tuner import Tuner
+from penstock.engine.tuning.settings import Settings
+from penstock.engine.tuning.tuner import PinnedTuner, Tuner
+from penstock.engine.workers.kept import KeptWorkers
+from penstock.memory.pool import Memory, each_alone, in_one_block
 
 if TYPE_CHECKING:
-    from penstock.engine.processes.moved import MovedWorkers
+    from penstock.core.tunings import TaskTuning
     from penstock.engine.runs.session import Session
+    from penstock.engine.workers.processes.workers import MovedWorkers
+
+
+class CarryOver:
+    """Memory, tuners and workers that a dataset keeps for its iterators, so that later epochs begin well tuned."""
+
+    def __init__(self, memory: Memory | None = None) -> None:
+        self.memory = memory or Memory()
+        self.workers = KeptWorkers(self.memory)
+        self.allocate_slot: AllocateAll = each_alone(self.memory.allocate)
+        self.has_given_slots = False
+        self._tuners: dict[int, Tuner] = {}
+
+    def into(self, reserve: Reserve) -> CarryOver:
+        """Return the same memory and tuning for runs whose batches are written into blocks from `reserve`."""
+        made = copy(self)
+        made.allocate_slot, made.has_given_slots = in_one_block(reserve), True
+        return made
+
+    def tuner(
+        self, workers: int | None, *, stage: int = 0, begins_inline: bool = False, pinned: TaskTuning | None = None
+    ) -> Tuner:
+        """Return a tuner for the next run, or one of its stages, with the measurements of the last run."""
+        last = self._tuners.get(stage)
+        if last is not None:
+            tuner = last.heir(begins_inline=begins_inline)
+        else:
+            tuner = Tuner(workers) if pinned is None else PinnedTuner(workers, pinned=pinned)
+        self._tuners[stage] = tuner
+        return tuner
 
 
 class Scope:

@@ -7,36 +7,35 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
+from penstock import memory
 from penstock.core.budget import Account, HolderKind
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.footprint import memory_of
-from penstock.engine import memory, workers
-from penstock.engine.runs.carry_over import CarryOver
-from penstock.engine.runs.controls import Controls
-from penstock.engine.runs.failures import note_once
-from penstock.engine.runs.outside import OutsideWorkers
-from penstock.engine.runs.scope import Scope
-from penstock.engine.runs.settings import ISOLATED, Settings
-from penstock.engine.tasks.cores import only_on, side_thread
+from penstock.engine import workers
+from penstock.engine.runs.scope import CarryOver, Scope
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.works import Work, bound_caches
+from penstock.engine.tuning.settings import ISOLATED, Settings
 from penstock.engine.tuning.tuner import Tuner
+from penstock.engine.workers.controls import Controls
+from penstock.engine.workers.outside import OutsideWorkers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.kernels import SideThread
+from penstock.memory.cores import only_on, side_thread
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.core.events import RunEvent
-    from penstock.engine.memory.freed import FreedMemory
-    from penstock.engine.processes.moved import MovedWorkers
-    from penstock.engine.workers.executors import Workers
+    from penstock.engine.workers.executors import Threads, Workers
+    from penstock.engine.workers.processes.workers import MovedWorkers
     from penstock.engine.workers.producer import Producer
-    from penstock.engine.workers.threads import Threads
+    from penstock.memory.freed import FreedMemory
     from penstock.plan.safety.reads import Reads
 
 T = TypeVar("T")
@@ -79,11 +78,11 @@ class Session:
         self.threads: Threads | None = None
         self.has_threads = False  # of the session, or of the user's executor
         self.events: deque[RunEvent] = deque(maxlen=MOST_EVENTS)  # to which any thread may add
-        self.note_once = partial(note_once, set[str](), self.events)  # that the run goes on without something
+        self.note_once = partial(_note_once, set[str](), self.events)  # no cycle, which would keep worker processes
         self.starting = 0  # ns that the consumer has waited for the start of the process that makes the run
         self.isolated: IsolatedRun | None = None
         """The facts known about the run if another process makes it."""
-        self._outside = OutsideWorkers(carry_over, self.budget, self.events.append, self.note_once)
+        self._outside = OutsideWorkers(carry_over.workers, self.budget, self.events.append, self.note_once)
         self._freed: FreedMemory | None = None
         self._inner: WeakSet[Scope] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
@@ -118,7 +117,7 @@ class Session:
             return workers.executors.ThreadWorkers(work, executor)
         with self._lock:
             if self.threads is None:
-                self.threads = workers.threads.Threads(threads, self.settings.cores)
+                self.threads = workers.executors.Threads(threads, self.settings.cores)
                 if self._closed:
                     self.threads.shutdown()
         self.resize()
@@ -145,6 +144,9 @@ class Session:
         self.settings = replace(self.settings, workers=workers)
         if self._outside.executor is not None:
             self._outside.executor.workers = workers
+        for tuner in self.tuners:
+            if tuner.workers != workers:
+                tuner.fix(workers, "as many as the executor has now")
 
     def resize(self) -> None:
         """Continue with the number of threads, and of processes, that the stages want now."""
@@ -340,3 +342,15 @@ class Session:
             self.threads.shutdown()
         self._outside.close()
         self.tidy()
+
+
+def _note_once(noted: set[str], events: deque[RunEvent], words: str) -> None:
+    """Note that a run goes on without something, unless it was noted before."""
+    if words not in noted:
+        import logging  # expensive to load, and rarely needed
+
+        from penstock.core.events import RunEvent
+
+        noted.add(words)
+        events.append(RunEvent(time(), "degraded", "", None, words))
+        logging.getLogger("penstock").warning("%s", words)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from penstock.core.frozen import frozen
 from penstock.engine import tasks
-from penstock.engine.memory.slots import Slots
 from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.scope import Scope
 from penstock.engine.tasks.read_ahead import ReadAhead, fetched_bytes, spacing
+from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
 from penstock.engine.workers.native_thread import NativeThread, native_thread_for
 from penstock.ops.group.batching import batching_of

@@ -13,9 +13,9 @@ from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.chunks.stacking import Stack, join_stacks
 from penstock.elements.chunks.to_arrays import stack_all
 from penstock.elements.sparse import Sparse
-from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Observer, Occurrence
+from penstock.engine.tasks.slots import Slot
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece

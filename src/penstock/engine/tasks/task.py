@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.footprint import memory_of
-from penstock.engine.memory.slots import Slot
 from penstock.engine.tasks.cost import Cost, Took
+from penstock.engine.tasks.slots import Slot
 from penstock.plan.flow import Mark, Piece
 
 if TYPE_CHECKING:

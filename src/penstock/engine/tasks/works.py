@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from penstock.core.arrays import Allocate
 from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Chunk, Fresh
 from penstock.engine import tasks
-from penstock.engine.memory.slots import Slot, moved_into
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.read_ahead import telling
+from penstock.engine.tasks.slots import Slot, moved_into
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
-from penstock.plan.graph import all_nodes, same_plan
+from penstock.plan.graph import all_nodes
 from penstock.plan.node import Node
 from penstock.plan.quota import of_thread, under_quota
 
@@ -25,23 +25,6 @@ if TYPE_CHECKING:
     from penstock.core.budget import Budget
     from penstock.engine.tasks.parts import Parts
     from penstock.ops.buffer.cache import Cache
-
-
-class Rebuildable(Protocol):
-    """An object that another process makes again from its plan, whose operations are `numbered_from` that number."""
-
-    @property
-    def plan(self) -> Node: ...
-    @property
-    def numbered_from(self) -> int: ...
-
-
-def is_same_work(one: Rebuildable, other: Rebuildable) -> bool:
-    """Return whether two works make the same elements and have the same numbers, so that processes need only one."""
-    if one is other:
-        return True
-    is_alike = type(one) is type(other) and one.numbered_from == other.numbered_from
-    return is_alike and same_plan(one.plan, other.plan)
 
 
 def bound_caches(plan: Node, budget: Budget) -> None:

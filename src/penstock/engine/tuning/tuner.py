@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from penstock.engine import tuning
-from penstock.engine.memory.limits import available_cores
-from penstock.engine.memory.slots import SlotsBefore
 from penstock.engine.tasks.cost import BESIDE_OTHERS, MS, WANTED, Cost, Meter
+from penstock.engine.tasks.slots import SlotsBefore
 from penstock.engine.tuning.long_tasks import HELD_UP_BYTES, LongTasks
+from penstock.memory.limits import available_cores
 
 if TYPE_CHECKING:
     from penstock.core.tunings import TaskTuning

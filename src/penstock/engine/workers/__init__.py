@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["executors", "producer", "threads"]
+__all__ = ["executors", "following", "handed_in", "processes", "producer"]
 
 if TYPE_CHECKING:
-    from penstock.engine.workers import executors, producer, threads
+    from penstock.engine.workers import executors, following, handed_in, processes, producer
 else:
     __getattr__ = files_on_demand(__name__, __all__)

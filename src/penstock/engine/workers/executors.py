@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.core.errors import ClosedError, WorkerError
+from penstock.core.surroundings import serving
 from penstock.engine.tasks.cost import Contention
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
-from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.lifetime import worker_thread
 from penstock.engine.workers.window import WHILE_WAITING
+from penstock.memory.cores import only_on
 from penstock.plan.quota import QuotaExceeded
 
 if TYPE_CHECKING:
@@ -50,14 +53,83 @@ class Workers(Protocol):
         ...
 
 
-class _Serving(threading.local):
-    """The executors whose tasks this thread is running, the innermost last."""
+class Threads:
+    """Daemon threads that run tasks in the order in which they come, and whose number can change meanwhile.
 
-    def __init__(self) -> None:
-        self.executors: list[Executor] = []
+    `concurrent.futures.ThreadPoolExecutor` joins its threads when the interpreter ends; a task asleep in a user's
+    function would delay that. Here `shutdown` returns at once, and a thread ends after the task in hand. Tasks have no
+    futures, which would take three times as long to hand over.
+    """
 
+    def __init__(self, workers: int, cores: frozenset[int] | None = None) -> None:
+        """Begin `workers` threads, on some `cores` only, if given."""
+        self._cores = cores
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.RLock()  # garbage collection may close the run in the thread that holds it
+        self._closed = False
+        self._workers = 0
+        self._too_many = 0  # threads that are to end once they have no task in hand
+        self.resize(workers)
 
-_serving = _Serving()
+    @property
+    def workers(self) -> int:
+        """The number of threads that take tasks."""
+        return self._workers
+
+    def post(self, task: Callable[[], None]) -> bool:
+        """Run `task()`, which raises nothing and has no result, in a thread; return whether any will take it."""
+        if not self._closed:
+            self._tasks.put(task)
+        return not self._closed
+
+    def resize(self, workers: int) -> None:
+        """Continue with this many threads; surplus threads end after the task in hand."""
+        with self._lock:
+            if self._closed:
+                return
+            self._too_many += self._workers - workers
+            for _ in range(self._too_many):
+                self._tasks.put(None)  # wakes threads that wait for a task
+            with only_on(self._cores if self._too_many < 0 else None):
+                for _ in range(-self._too_many):
+                    thread = worker_thread(self._work)
+                    thread.start()
+                    self._threads.append(thread)
+            self._too_many = max(self._too_many, 0)
+            self._workers = workers
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            if self._closed:  # meanwhile, by garbage collection: wake the threads begun since then
+                for _ in self._threads:
+                    self._tasks.put(None)
+
+    def shutdown(self) -> None:
+        """Take no more tasks, and drop those that have not begun."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            with suppress(Empty):
+                while True:
+                    self._tasks.get_nowait()
+            for _ in self._threads:  # also for threads that `resize` ended: their wake-up may have been dropped
+                self._tasks.put(None)
+
+    def _work(self) -> None:
+        while True:
+            task = self._tasks.get()
+            if task is not None:
+                task()
+                del task  # hold nothing while waiting for the next
+                if not self._too_many:
+                    continue
+            if self._leaves():
+                return
+
+    def _leaves(self) -> bool:
+        with self._lock:
+            self._too_many -= (fewer := self._too_many > 0)
+            return fewer or self._closed
 
 
 class ThreadWorkers:
@@ -100,11 +172,8 @@ class ThreadWorkers:
         future.add_done_callback(ended)
 
     def _serve(self, executor: Executor, task: Task) -> Made:
-        _serving.executors.append(executor)
-        try:
+        with serving(executor):
             return self._work.make(task)
-        finally:
-            _serving.executors.pop()
 
     def _make(self, task: Task, done: Callable[[Result], object]) -> None:
         try:
@@ -170,17 +239,6 @@ def as_failed(error: Exception) -> Future[Any]:
 def items_of(job: Job) -> str:
     """Return the items of a job in words."""
     return f"items {job.task.low} to {job.task.high}"
-
-
-def is_remote(executor: object) -> bool:
-    """Return whether the tasks of an executor, or of those that a function makes, see other memory than ours."""
-    pools = sys.modules.get("concurrent.futures.thread")  # not imported here: after the main thread, that fails
-    return pools is None or not isinstance(executor, pools.ThreadPoolExecutor)
-
-
-def serves(executor: object) -> bool:
-    """Return whether this thread is running a task of the executor, which may have no other thread left."""
-    return any(each is executor for each in _serving.executors)
 
 
 def _died(job: Job, error: BrokenExecutor) -> WorkerError:

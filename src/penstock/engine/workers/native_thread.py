@@ -11,14 +11,14 @@ from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import joining
-from penstock.engine.memory.pool import Memory
-from penstock.engine.tasks.cores import side_thread
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.observer import count_nothing
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.index.epochs import positions
 from penstock.kernels import Ahead, SideThread
+from penstock.memory.cores import side_thread
+from penstock.memory.pool import Memory
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
 from penstock.plan.graph import end_of, post_order, rows_through

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from penstock.core.errors import WorkerDiedError
 from penstock.engine.tasks.task import Made, Redone, Result, Task
-from penstock.engine.tasks.works import Rebuildable, RowWork
+from penstock.engine.tasks.works import RowWork
 from penstock.ops.group.batching import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.plan.trial import Spot, SpotFile, Terms
+from penstock.transport.dumped_plan import Rebuildable
 
 SUSPECT = 2  # workers that end with the same task, or by their own doing with the same element of it
 OFTEN_KILLED = 8  # workers that others kill with the same task, before its elements are made apart

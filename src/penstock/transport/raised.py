@@ -1,0 +1,112 @@
+"""Exceptions on their way to the parent: of the same type, with notes, causes, and the worker's traceback as text."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from penstock.core import pickling
+from penstock.core.blame import hand_on_blames
+from penstock.core.errors import WorkerError
+from penstock.plan.node import Node
+from penstock.transport.unsent import mark_unsent, part_at_fault, undelivered
+
+MOST_LINKS = 32  # exceptions in a chain of causes
+
+
+class Raised(NamedTuple):
+    """The answer of a task that has failed elsewhere: the pickled exception, and the counts of the observer there.
+
+    The `kind` is "failed" if the task has raised it; "not loaded" or "not packed" say what else has.
+    """
+
+    kind: str
+    data: bytes
+    counted: Any
+
+    def error(self, plan: Node) -> BaseException:
+        """Return the exception for the consumer of the plan."""
+        error = unpickled_error(self.data)
+        return error if self.kind == "failed" else undelivered(plan, error, self.kind)
+
+
+class WorkerTraceback(Exception):  # noqa: N818 - a text to show, which nobody raises
+    """The traceback of an exception in a worker process, as text; the last cause of that exception."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+def pickled_error(error: BaseException) -> bytes:
+    """Pickle an exception with its chain of causes, so that `unpickled_error` cannot fail."""
+    text = "".join(traceback.format_exception(error))
+    links: list[tuple[bytes, str]] = []
+    each: BaseException | None = error
+    while each is not None and len(links) < MOST_LINKS:
+        if each.__cause__ is not None or each.__suppress_context__:
+            kind, after = "cause", each.__cause__
+        else:
+            kind, after = "context", each.__context__
+        links.append((_pickled(each), kind))
+        each = after
+    return pickle.dumps((links, text))
+
+
+def unpickled_error(data: bytes) -> BaseException:
+    """Return the exception, with its causes; the last of them has the text of the worker's traceback as its cause."""
+    links, text = pickle.loads(data)  # noqa: S301 - from our own process
+    chain: list[tuple[BaseException, str]] = [(pickle.loads(each), kind) for each, kind in links]  # noqa: S301
+    for (error, kind), (after, _) in pairwise(chain):
+        if kind == "cause":
+            error.__cause__ = after
+        else:
+            error.__context__ = after
+    chain[-1][0].__cause__ = WorkerTraceback(text)
+    return chain[0][0]
+
+
+def _pickled(error: BaseException) -> bytes:
+    """Pickle one exception in the first way that gives it back: some classes can be pickled, but not unpickled.
+
+    One that no way gives back is replaced by a `WorkerError` marked as `unsent`.
+    """
+    apart = (type(error), error.args, vars(error))
+    for dumps, value in ((pickle.dumps, error), (pickling.dumps, error), (pickling.dumps, _Apart(*apart))):
+        try:
+            data = dumps(value)
+            again = pickle.loads(data)  # noqa: S301 - made here
+            if type(again) is type(error) and repr(again.args) == repr(error.args) and str(again) == str(error):
+                return data
+        except Exception:  # noqa: BLE001, S112 - the next way may do
+            continue
+    name = type(error).__qualname__
+    instead = WorkerError(f"{name}: {error}")
+    for note in getattr(error, "__notes__", ()):
+        instead.add_note(str(note))
+    hand_on_blames(error, instead)
+    instead.add_note(f"the exception itself cannot be sent between processes: {part_at_fault(error, name)}")
+    return pickle.dumps(mark_unsent(instead))
+
+
+class _Apart:
+    """The pickled form of an exception whose class cannot be called with its `args`."""
+
+    def __init__(self, cls: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+        self._parts = (cls, args, attributes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return joined_error, self._parts
+
+
+def joined_error(cls: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+    """Return an exception with these arguments and attributes, made without calling its class.
+
+    >>> joined_error(KeyError, ("x",), {"row": 3}).row
+    3
+    """
+    error = cls.__new__(cls, *args)
+    error.args = args
+    vars(error).update(attributes)
+    return error

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import penstock as ps
+from penstock.core.blame import Blame, ElementPlace, add_blame, note_blames
+from penstock.core.errors import WorkerError
+from penstock.transport.raised import Raised, WorkerTraceback, pickled_error, unpickled_error
+from penstock.transport.unsent import is_unsent
+
+
+class TwoArgumentsError(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+        self.two = two
+
+
+class DoubledError(Exception):
+    """Pickle gives it back with another message."""
+
+    def __init__(self, text):
+        super().__init__(f"failed: {text}")
+
+
+class HoldingError(Exception):
+    def __init__(self):
+        super().__init__("holds a generator")
+        self.held = (x for x in "abc")
+
+
+def raised(error, cause=None):
+    try:
+        raise error from cause
+    except BaseException as caught:  # noqa: BLE001
+        return caught
+
+
+def back(error):
+    return unpickled_error(pickled_error(error))
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), KeyError("x"), TwoArgumentsError(1, 2), DoubledError("x"), OSError(2, "gone")]
+)
+def test_type_message_and_attributes_come_back(error):
+    error.add_note("a note")
+    again = back(raised(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert again.args == error.args
+    assert again.__notes__ == ["a note"]
+    assert getattr(again, "two", None) == getattr(error, "two", None)
+
+
+def test_the_text_of_the_workers_traceback_is_the_last_cause():
+    again = back(raised(ValueError("no"), KeyError("inner")))
+    assert repr(again.__cause__) == "KeyError('inner')"
+    text = str(again.__cause__.__cause__)
+    assert isinstance(again.__cause__.__cause__, WorkerTraceback)
+    assert "raise error from cause" in text
+    assert "ValueError: no" in text
+
+
+def test_a_context_is_a_context_again():
+    try:
+        try:
+            raise KeyError("first")
+        except KeyError:
+            raise ValueError("second")  # noqa: B904
+    except ValueError as error:
+        again = back(error)
+    assert repr(again.__context__) == "KeyError('first')"
+    assert again.__cause__ is None
+
+
+def test_a_local_class_comes_back():
+    class LocalError(Exception):
+        pass
+
+    again = back(raised(LocalError("mine")))
+    assert type(again).__name__ == "LocalError"
+    assert str(again) == "mine"
+
+
+def test_an_exception_that_cannot_be_pickled_is_told_by_name():
+    error = HoldingError()
+    error.add_note("a note")
+    again = back(raised(error))
+    assert isinstance(again, WorkerError)
+    assert str(again) == "HoldingError: holds a generator"
+    told = "the exception itself cannot be sent between processes: HoldingError.held is a generator"
+    assert again.__notes__ == ["a note", told]
+    assert is_unsent(again)
+
+
+def test_an_exception_that_cannot_be_pickled_keeps_its_operation_and_place():
+    error = HoldingError()
+    add_blame(error, Blame("map(f)", ElementPlace("row", 3)))
+    again = back(raised(error))
+    note_blames(again)
+    assert again.__notes__[-1] == "in map(f), at row 3"
+
+
+@pytest.mark.parametrize(("kind", "type_of"), [("failed", LookupError), ("not loaded", WorkerError)])
+def test_an_answer_says_what_has_failed(kind, type_of):
+    answer = pickle.loads(pickle.dumps(Raised(kind, pickled_error(LookupError("gone")), {"rows": 3})))
+    assert type(answer.error(ps.Dataset.range(3)._plan)) is type_of
+    assert answer.counted == {"rows": 3}
+
+
+def test_groups_keep_their_members():
+    again = back(raised(ExceptionGroup("both", [ValueError("a"), KeyError("b")])))
+    assert [repr(each) for each in again.exceptions] == ["ValueError('a')", "KeyError('b')"]
+
+
+def test_an_endless_chain_ends():
+    error = ValueError("at the end")
+    for number in range(100):
+        error = raised(ValueError(number), error)
+    assert len(pickle.loads(pickled_error(error))[0]) < 100
+    assert str(back(error)) == "99"
