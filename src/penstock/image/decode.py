@@ -123,10 +123,10 @@ def _decode_with_pillow(decode: Decode, data: bytes) -> NDArray[np.uint8]:
             pixels = _pixels_of(turn(picture) if decode.exif else picture, decode.channels)
     except DecodeError:
         raise
-    except pillow.UnidentifiedImageError as error:
+    except pillow.UnidentifiedImageError:
         raise DecodeError(
             f"the image cannot be decoded: its {len(data)} bytes begin with {data[:8]!r}, which is not a known format"
-        ) from error
+        ) from None
     except Exception as error:  # Pillow's plugins raise any kind of error
         raise DecodeError(f"the image cannot be decoded: {error} ({len(data)} bytes, from {data[:8]!r})") from error
     return pixels.reshape(*pixels.shape[:2], decode.channels)

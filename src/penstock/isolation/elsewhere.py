@@ -49,7 +49,7 @@ def isolated(
     try:
         shared = carry_over.workers.plan(WholePlan(plan), session.observer)
     except Exception as error:  # noqa: BLE001 - functions, sources and their attributes raise what they like
-        words = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+        words = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
         session.note_once(NOT_ISOLATED.format(words))
         return None
     given = settings.given_budget

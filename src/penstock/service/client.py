@@ -171,7 +171,7 @@ class PreparedElsewhere:
             return self._answer(f"{len(rows)} rows", "rows", rows, most=1)
         except WorkerDiedError:
             self._warn()
-            return concat([self.rows(rows[at : at + 1]) for at in range(len(rows))])
+        return concat([self.rows(rows[at : at + 1]) for at in range(len(rows))])
 
     def after(self, epoch: int, mark: Mark) -> Piece | None:
         """Return the piece that begins at a mark of epoch `epoch`; `None` at the end."""

@@ -94,7 +94,7 @@ def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uin
         unknown = zstandard.CONTENTSIZE_UNKNOWN
         content = b"" if told not in (size, unknown) or not size else _decompress(zstandard, data, size)
     except zstandard.ZstdError as error:
-        raise DataError(f"{where}: it is damaged: {error}") from error
+        raise DataError(f"{where}: it is damaged: {error}") from None
     if len(content) != size:
         raise DataError(f"{where}: its content does not have the {size} bytes of the table of frames")
     return np.frombuffer(content, np.uint8)

@@ -158,7 +158,7 @@ class Sidecar:
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"{path} is damaged: its description is invalid ({error!r:.100})") from error
+            raise DataError(f"{path} is damaged: its description is invalid ({error!r:.100})") from None
 
 
 def check_mapped(sidecars: Iterable[Sidecar]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,14 @@ def test_an_error_of_a_function_of_columns_gives_the_number_of_rows(count, said)
     with pytest.raises(OSError, match="gone") as caught, noting_blames():
         column_wise(NODE, refuse, np.empty)(leaf_column(ROWS[:count]), ROWS[:count], None)
     assert caught.value.__notes__ == ["in map(abs), at row 40", "made from the number 40", *said]
+
+
+def test_numpy_warns_once_of_elements_that_are_also_computed_one_by_one():
+    ds = Dataset.from_tensor_slices(np.arange(20.0)).map(lambda x: np.log(x - 5.0)).batch(10)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        batches = list(ds)
+    assert np.isneginf(batches[0][5])
+    assert sorted({str(each.message) for each in told if "divide" in str(each.message)}) == [
+        "divide by zero encountered in lambda"
+    ]

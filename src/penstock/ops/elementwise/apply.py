@@ -137,7 +137,8 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
             return one_by_one(chunk, rows, out)
         due = comparing.due(columns)
         if due is not None:
-            items = one_by_one(chunk.slice(due.start, due.stop), rows[due], None)
+            with _warned_already():
+                items = one_by_one(chunk.slice(due.start, due.stop), rows[due], None)
             if not isinstance(items, Items) or not function.agrees(columns.slice(due.start, due.stop), items):
                 wrong = True
                 function.warn_of_difference()
@@ -145,6 +146,12 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
         return columns
 
     return apply
+
+
+def _warned_already() -> np.errstate:
+    """Return a context without the warnings of NumPy that columns of the same elements have given."""
+    modes: dict[str, Any] = {error: "ignore" for error, mode in np.geterr().items() if mode == "warn"}
+    return np.errstate(**modes)
 
 
 def _collected(

@@ -150,14 +150,14 @@ class TolerantRows(TolerantElementwise):
             raise NotImplementedError
 
         def mended(chunk: Chunk, rows: Rows, below: Rows, out: Out) -> Chunk:
-            if trial.here.tried is not None:
-                return Items(spread(Piece(chunk, rows)).chunk.held())
-            try:
-                return change(duplicate(chunk), rows, below, out)
-            except MemoryError:
-                raise
-            except Exception:  # noqa: BLE001 - making each element alone shows which one is at fault
-                return Items(spread(Piece(chunk, rows)).chunk.held())
+            if trial.here.tried is None:
+                try:
+                    return change(duplicate(chunk), rows, below, out)
+                except MemoryError:
+                    raise
+                except Exception:  # noqa: BLE001, S110 - making each element alone shows which one is at fault
+                    pass
+            return Items(spread(Piece(chunk, rows)).chunk.held())
 
         return Step(change=mended)
 

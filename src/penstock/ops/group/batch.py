@@ -48,9 +48,12 @@ class Batch(Grouping):
         """Stack the elements of all batches at once, in the memory for elements, without a step per batch."""
         batches, chunk, rows, counts = groups
         try:
-            structure, arrays = self._stacked(chunk, rows, out, allocate, to_largest=len(batches) == 1)
+            stacked = self._stacked(chunk, rows, out, allocate, to_largest=len(batches) == 1)
         except ElementError:  # elements of one batch do not fit together, or those of several, which may fit separately
+            stacked = None
+        if stacked is None:
             return super().collect_all(groups, None, allocate)
+        structure, arrays = stacked
         are_full = len(rows) == len(batches) * self.size  # as no batch is larger
         if len(batches) and (are_full or bool((counts == counts[0]).all())):
             return self.folded(structure, arrays, int(counts[0]), len(batches), allocate)

@@ -147,7 +147,7 @@ def nesting(config: FolderIndex, leaves: int) -> Any:
         if nested is None or next(numbers, None) is not None:
             raise ValueError(f"its version is {version!r:.20}, or it has fewer than {leaves} leaves")
     except (ValueError, TypeError, LookupError, StopIteration, RecursionError, RuntimeError) as error:
-        raise config.wrong(f"its 'data_spec' is not supported: {error!s:.200}") from error
+        raise config.wrong(f"its 'data_spec' is not supported: {error!s:.200}") from None
     return nested
 
 
@@ -206,7 +206,7 @@ def dtype_of(config: FolderIndex, kind: str, number: str) -> np.dtype[Any]:
     try:
         return numbered(kind == "no_header_numpy", int(number))
     except ValueError as error:
-        raise config.wrong(f"values are written as {kind}:{number:.20}: {error}") from error
+        raise config.wrong(f"values are written as {kind}:{number:.20}: {error}") from None
 
 
 def numbered(of_numpy: bool, number: int) -> np.dtype[Any]:

@@ -62,7 +62,7 @@ class Encoding:
         except _DAMAGE as error:
             failure = DataError(str(error))
             failure.element = len(made)
-            raise failure from error
+            raise failure from None
         return _numbers(made, self.spec.dtype) if isinstance(self.spec, ArraySpec) and not self.spec.shape else made
 
 

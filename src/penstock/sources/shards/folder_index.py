@@ -101,7 +101,7 @@ def read_index(folder: str | os.PathLike[str], call: str) -> FolderIndex:
         error.add_note(f"{call}: expected a folder that a dataset was written to, with its {_NAME}")
         raise
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: it is not JSON: {error}") from error
+        raise DataError(f"{path}: it is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise DataError(f"{path}: it is not a JSON object")
     return FolderIndex(path, value, objects=objects)

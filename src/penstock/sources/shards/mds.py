@@ -122,7 +122,7 @@ def _encoding(part: FolderIndex, column: str, kind: str) -> Encoding:
     try:
         found = array_encoding(kind, of_array) if name == "ndarray" else _ENCODINGS.get(kind)
     except DataError as error:
-        raise part.wrong(f"column {column!r}: {error}") from error
+        raise part.wrong(f"column {column!r}: {error}") from None
     if found is None:
         raise PlanError(
             f"{_CALL}: column {column!r} of {part.path} has the unknown encoding {kind!r:.40}; pass decode=False to "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,12 +92,10 @@ class Shape:
         if not any(decoders):
             return values
         one_by_one = (self._decoded_one(value, i, number, which) for i, value in enumerate(values))
-        if not part.required or len(decoders) > 1 or split_extension(part.extensions[0])[1] is not None:
-            return list(one_by_one)
-        try:
-            return list(map(decoders[0], values))  # type: ignore[arg-type]
-        except Exception:  # noqa: BLE001 - decoding one by one names the failing file
-            return list(one_by_one)
+        if part.required and len(decoders) == 1 and split_extension(part.extensions[0])[1] is None:
+            with suppress(Exception):  # decoding one by one names the failing file
+                return list(map(decoders[0], values))  # type: ignore[arg-type]
+        return list(one_by_one)
 
     def _decoded_one(self, value: bytes | None, i: int, number: int, which: Callable[[int, int], Where]) -> Any:
         if value is None:

@@ -48,7 +48,7 @@ class JsonFiles(LineFiles):
         except LineError as error:
             row = int(rows[error.index])
             file, line = self.reader.place(row)
-            raise error.placed(self.describe(row), int(self.offsets[file][line])) from error.__cause__
+            raise error.placed(self.describe(row), int(self.offsets[file][line])) from None
 
     def made_of(self, lines: list[bytes]) -> Items:
         if self.encoding != "utf-8":
@@ -117,7 +117,7 @@ def _object(line: bytes, index: int) -> dict[str, Any]:
     try:
         text = line.decode()
     except UnicodeDecodeError as failure:
-        raise undecodable(failure, "utf-8", index) from failure
+        raise undecodable(failure, "utf-8", index) from None
     start = len(text) - len(text.lstrip(_SPACE))
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)

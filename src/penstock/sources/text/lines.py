@@ -79,7 +79,7 @@ class LineFiles(RecordFiles):
         try:
             texts.extend(line.decode(encoding, errors) for line in lines)  # up to the bad line
         except UnicodeDecodeError as failure:
-            raise undecodable(failure, encoding, len(texts)) from failure
+            raise undecodable(failure, encoding, len(texts)) from None
         return texts
 
     def read_text(self, rows: Rows, out: NDArray[Any] | None = None) -> list[str] | NDArray[Any]:
@@ -92,7 +92,7 @@ class LineFiles(RecordFiles):
             row = int(rows[element])
             file, line = self.reader.place(row)
             error = undecodable(failure, encoding, element)
-            raise error.placed(self.describe(row), int(self.offsets[file][line])) from failure
+            raise error.placed(self.describe(row), int(self.offsets[file][line])) from None
 
     def line_of(self, row: int) -> tuple[int, int]:
         """Return the file of a row, and the number of its line there, counted from 0."""
