@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from itertools import islice
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
+from penstock.core.errors import PenstockError
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_MOST_CAUSES = 32  # of an error that are looked at
 
 
 def is_ours(file: str) -> bool:
@@ -19,6 +23,37 @@ def is_ours(file: str) -> bool:
     (True, False)
     """
     return file.startswith(_PACKAGE)
+
+
+class WorkerTraceback(Exception):  # noqa: N818 - a text to show, which nobody raises
+    """The traceback of an exception in another process, as text without the message; its last cause here."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+def without_our_frames(error: BaseException) -> TracebackType | None:
+    """Return the traceback of an error from the first frame outside Penstock on.
+
+    If there is no such frame, return all of it; of an error that Penstock raises on purpose, or that another process
+    has raised, the innermost frame.
+    """
+    innermost = own = error.__traceback__
+    while own is not None and is_ours(own.tb_frame.f_code.co_filename):
+        innermost, own = own, own.tb_next
+    if own is not None:
+        return own
+    is_meant = isinstance(error, PenstockError) or any(isinstance(cause, WorkerTraceback) for cause in _causes(error))
+    return innermost if is_meant else error.__traceback__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the causes of an error, few if they form a ring."""
+    for _ in range(_MOST_CAUSES):
+        if error.__cause__ is None:
+            return
+        error = error.__cause__
+        yield error
 
 
 def frame_of_user() -> FrameType:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from penstock.core import pickling
 from penstock.core.blame import hand_on_blames
 from penstock.core.errors import WorkerError
+from penstock.core.frames import WorkerTraceback, without_our_frames
 from penstock.plan.node import Node
 from penstock.transport.unsent import mark_unsent, part_at_fault, undelivered
 
@@ -32,16 +33,9 @@ class Raised(NamedTuple):
         return error if self.kind == "failed" else undelivered(plan, error, self.kind)
 
 
-class WorkerTraceback(Exception):  # noqa: N818 - a text to show, which nobody raises
-    """The traceback of an exception in a worker process, as text; the last cause of that exception."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
-
-
 def pickled_error(error: BaseException) -> bytes:
     """Pickle an exception with its chain of causes, so that `unpickled_error` cannot fail."""
-    text = "".join(traceback.format_exception(error))
+    text = _frames_of(error)
     links: list[tuple[bytes, str]] = []
     each: BaseException | None = error
     while each is not None and len(links) < MOST_LINKS:
@@ -52,6 +46,13 @@ def pickled_error(error: BaseException) -> bytes:
         links.append((_pickled(each), kind))
         each = after
     return pickle.dumps((links, text))
+
+
+def _frames_of(error: BaseException) -> str:
+    """Return the traceback of an exception, from the user's frames on, without the message, and that of its causes."""
+    shown = error.with_traceback(without_our_frames(error))
+    told = traceback.TracebackException.from_exception(shown)
+    return "".join(told.format()).removesuffix("".join(told.format_exception_only()))
 
 
 def unpickled_error(data: bytes) -> BaseException:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.core.blame import Blame, add_blame, hand_on_blames
 from penstock.core.errors import ClosedError, ElementError, WorkerDiedError, WorkerError
-from penstock.core.frames import is_ours
+from penstock.core.frames import without_our_frames
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.task import Job, Made, Redone, Task
 from penstock.engine.tasks.works import Work
@@ -107,7 +106,7 @@ def named_failure(failure: BaseException, what: str, epoch: int, again: str | No
     A `StopIteration` would silently end the consumer's loop, so a `RuntimeError` replaces it.
     """
     of_epoch = f" of epoch {epoch}" if epoch else ""
-    failure.__traceback__ = _without_ours(failure.__traceback__)
+    failure.__traceback__ = without_our_frames(failure)
     add_blame(failure, Blame(detail=f"{what}{of_epoch}" + (f"; make it again with {again}" if again else "")))
     if isinstance(failure, StopIteration | StopAsyncIteration):
         error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
@@ -115,14 +114,6 @@ def named_failure(failure: BaseException, what: str, epoch: int, again: str | No
         hand_on_blames(failure, error)
         return error
     return failure
-
-
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the traceback from the first frame outside Penstock on; all of it if there is no such frame."""
-    own = traceback
-    while own is not None and is_ours(own.tb_frame.f_code.co_filename):
-        own = own.tb_next
-    return own or traceback
 
 
 def over(ended: str) -> ClosedError:
