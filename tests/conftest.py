@@ -40,6 +40,13 @@ def _runtime_folder(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _only_what_this_file_makes_is_collected():
+    """Exempt what was made before, mostly modules of frameworks, from `gc.collect`: many tests call it."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_addoption(parser):
     parser.addoption("--random-order", type=int, metavar="SEED", help="run the tests in the random order of this seed")
 
@@ -51,9 +58,3 @@ def pytest_collection_modifyitems(config, items):
         items.sort(key=lambda item: item.path.name != "test_examples.py")
     else:
         random.Random(seed).shuffle(items)
-
-
-def pytest_collection_finish(session):
-    """Exempt what collection made, mostly modules of frameworks, from `gc.collect`: many tests call it."""
-    gc.collect()
-    gc.freeze()
