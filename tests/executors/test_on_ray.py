@@ -21,6 +21,7 @@ import penstock as ps
 from penstock.executors import on_ray
 from penstock.executors.in_place import STORE_SHARE, results_in_place
 from penstock.testing.executors import CHECKS, DEATH_CHECKS
+from tests.frameworks import when_used
 from tests.storage.remote.object_server import Running
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -31,8 +32,7 @@ for name, value in {
     "initial_delay_ms": "0",
 }.items():
     os.environ.setdefault(f"RAY_health_check_{name}", value)
-ray = pytest.importorskip("ray")
-pytest.importorskip("ray.cluster_utils")
+ray = when_used("ray")
 
 # the cluster starts its processes by a fork, of which JAX warns where another test has loaded it
 pytestmark = [
@@ -45,9 +45,10 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 @pytest.fixture(scope="module")
 def cluster():
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
     printing = builtins.print  # which Ray replaces once a process of its writes a line
     head = {**NODE, "num_cpus": 0, "include_dashboard": False}
-    made = ray.cluster_utils.Cluster(initialize_head=True, head_node_args=head)
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
     made.add_node(**NODE)
     made.add_node(**NODE)
     ray.init(address=made.address, logging_level="error", log_to_driver=False)
@@ -167,6 +168,8 @@ def test_a_node_that_dies_changes_nothing(cluster, executor, what):
 
 
 def node_id():
+    import ray
+
     return ray.get_runtime_context().get_node_id()
 
 
