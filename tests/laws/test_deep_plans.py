@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -17,8 +18,17 @@ from tests.draws import draws
 
 MANY = 2_000
 """Operations that are described and run once."""
-SEVERAL = 1_100
-"""Operations beyond what Python lets functions call one another, of kinds that take longer."""
+SEVERAL = 550
+"""Operations beyond what `few_frames` lets functions call one another, of kinds that take longer."""
+
+
+@pytest.fixture
+def few_frames():
+    """Let functions call one another half as deep as Python does, so that half as many operations are too many."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(500)
+    yield
+    sys.setrecursionlimit(before)
 
 
 def add_one(x):
@@ -149,6 +159,7 @@ def test_thousands_of_moves():
     assert len(ds.locate(0)) == 1
 
 
+@pytest.mark.usefixtures("few_frames")
 @pytest.mark.parametrize(
     ("make", "elements"),
     [
@@ -178,6 +189,7 @@ def test_deep_nesting_continues_in_other_threads(make):
     assert [int(x) for x in again] == rest
 
 
+@pytest.mark.usefixtures("few_frames")
 def test_an_error_far_below_names_its_row_and_ends_the_run():
     ds = Dataset.range(5).map(lambda x: 6 // (2 - x))
     for _ in range(SEVERAL):
@@ -192,6 +204,7 @@ def test_an_error_far_below_names_its_row_and_ends_the_run():
         list(ds)
 
 
+@pytest.mark.usefixtures("few_frames")
 def test_a_deep_plan_is_pickled_and_sent_to_processes():
     ds = maps(SEVERAL)
     copy = pickle.loads(pickle.dumps(ds))
