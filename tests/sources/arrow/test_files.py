@@ -28,8 +28,9 @@ def plain(count=60, start=0):
     return everything(count, start).drop(["coded"])
 
 
-@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("compression", "stream"), [(None, False), ("lz4", False), ("zstd", False), (None, True), ("zstd", True)]
+)
 def test_files_and_streams_are_sources_like_any_other(tmp_path, compression, stream):
     table = plain() if stream else everything(60)
     paths = [write(tmp_path / f"{i}.arrow", table, 17, compression, stream) for i in range(2)]

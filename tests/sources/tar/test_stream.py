@@ -26,7 +26,7 @@ def samples_of(*args, **options):
 
 
 @pytest.mark.parametrize("at_once", [1, 511, 512, 513, 5000, 1 << 20])
-@pytest.mark.parametrize("sizes", [[], [0], [1], [600, 0, 5000, 512] * 10, [3000]])
+@pytest.mark.parametrize("sizes", [[], [0], [1], [600, 0, 5000, 512] * 3, [3000]])
 def test_samples_equal_those_of_the_plain_archive(tmp_path, monkeypatch, at_once, sizes):
     monkeypatch.setattr(room, "READ_AT_ONCE", at_once)
     draw = random.Random(0)
