@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import pickle
 import sqlite3
 import sys
 import threading
-from contextlib import closing
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -17,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import Options
-from penstock.core.errors import CacheWarning, DataError, PlanError
+from penstock.core.errors import DataError, PlanError
 from penstock.dataset.readers.tables import read_sql
 from penstock.sources.sql.rows import Connections, SqlDialect
 from penstock.testing.laws import verify_determinism
@@ -242,76 +240,6 @@ def test_errors_of_the_database_say_of_which_file(path, tmp_path):
 def test_an_empty_table_is_an_empty_dataset(path):
     ds = read_sql(path, "SELECT * FROM dense WHERE id < 0", key="id")
     assert (len(ds), list(ds.batch(3))) == (0, [])
-
-
-@pytest.fixture
-def url(path, tmp_path, monkeypatch):
-    """The database in a store in memory; a cache folder of its own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    store = pytest.importorskip("fsspec").filesystem("memory")
-    store.pipe_file("/databases/a.db", path.read_bytes())
-    return "memory://databases/a.db"
-
-
-def test_a_file_at_a_url_is_copied_for_as_long_as_it_is_read(path, url, tmp_path):
-    def copies():
-        return len(list(tmp_path.glob("cache/penstock/penstock-copy-*/copy")))
-
-    given = {"storage_options": {"cache_bytes": 0}}
-    ds = read_sql(url, "dense", key="id", rows_per_block=9, **given)
-    assert ds.fingerprint() == read_sql(path, "dense", key="id", rows_per_block=9).fingerprint()
-    assert len(list(ds.shuffle(seed=1).with_options(Options(executor="threads", workers=3)))) == COUNT
-    assert copies() == 1
-    again = pickle.loads(pickle.dumps(source_of(ds)))
-    assert again.read_many(np.array([3])).elements()[0]["id"] == 3
-    assert copies() == 2  # of another process, usually
-    del ds, again
-    gc.collect()
-    assert copies() == 0
-
-
-def test_a_cache_notices_another_database_at_the_url(url, tmp_path):
-    given = {"storage_options": {"cache_bytes": 0}}
-
-    def total():
-        ds = read_sql(url, "dense", key="id", columns=["x"], **given).map(lambda row: row["x"])
-        return sum(ds.cache(tmp_path / "kept"))
-
-    first = total()
-    store = __import__("fsspec").filesystem("memory")
-    (tmp_path / "new.db").write_bytes(store.cat_file("/databases/a.db"))
-    with sqlite3.connect(tmp_path / "new.db") as db:
-        db.execute("UPDATE dense SET x = x + 1")
-    db.close()
-    store.pipe_file("/databases/a.db", (tmp_path / "new.db").read_bytes())
-    with pytest.warns(CacheWarning, match="memory://databases/a.db"):
-        assert total() == first + COUNT
-
-
-def test_the_log_of_a_database_in_wal_mode_is_read_with_it(path, url, tmp_path):
-    store = __import__("fsspec").filesystem("memory")
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA wal_autocheckpoint=0")
-        with db:
-            db.execute("UPDATE dense SET x = x + 1")
-        store.pipe_file("/databases/a.db", path.read_bytes())
-        store.pipe_file("/databases/a.db-wal", (path.parent / f"{path.name}-wal").read_bytes())
-        expected = list(read_sql(path, "dense", key="id"))
-    given = {"storage_options": {"cache_bytes": 0}}
-    ds = read_sql(url, "dense", key="id", **given)
-    assert list(map(repr, ds)) == list(map(repr, expected))
-    assert list(map(repr, pickle.loads(pickle.dumps(source_of(ds))).read_many(np.arange(3)).elements())) == list(
-        map(repr, expected[:3])
-    )
-    store.rm("/databases/a.db-wal")
-    with pytest.raises(sqlite3.OperationalError) as caught:
-        read_sql(url, "nothing", key="id", **given)
-    assert caught.value.__notes__[-1].endswith("it is in WAL mode, and there is no memory://databases/a.db-wal")
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    store.pipe_file("/databases/a.db", path.read_bytes())
-    assert list(map(repr, read_sql(url, "dense", key="id", **given))) == list(map(repr, expected))
 
 
 @pytest.mark.parametrize("server", ["postgresql://me:secret@host/db", "mysql+pymysql://me:secret@host/db"])

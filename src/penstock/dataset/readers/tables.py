@@ -15,7 +15,7 @@ from penstock.ops.read.stream import ReadStream
 from penstock.sources.arrow.tables import Nulls
 from penstock.sources.blocked import CACHE_BYTES, BlockedSource
 from penstock.storage.compression import compressions_of, named_compression
-from penstock.storage.paths import Pattern, find_files
+from penstock.storage.paths import Pattern, find_files, shown_patterns
 from penstock.storage.remote.file import RemoteFile
 
 SERVERS = ("postgresql", "postgres", "mysql", "mariadb", "mssql", "oracle", "snowflake", "clickhouse", "redshift")
@@ -258,7 +258,7 @@ def read_sql(  # noqa: PLR0913 - databases differ
 
 def _database(path: str, storage_options: Mapping[str, Any] | None) -> Callable[[], Any]:
     """Return the function that opens an SQLite file, also of a store; refuse the URL of a database server."""
-    from penstock.sources.sql.rows import Sqlite, remote_sqlite
+    from penstock.sources.sql.sqlite import Sqlite, remote_sqlite
 
     scheme = path.partition("://")[0].lower()
     if "://" in path and scheme.partition("+")[0] in SERVERS:
@@ -266,5 +266,10 @@ def _database(path: str, storage_options: Mapping[str, Any] | None) -> Callable[
             f"read_sql({scheme}://...): this is the URL of a database server; pass a function that connects to it, "
             "such as lambda: psycopg.connect(...)"
         )
-    (found,) = find_files(path.removeprefix("sqlite:///"), "read_sql", "connection", storage_options)
+    found, *others = find_files(path.removeprefix("sqlite:///"), "read_sql", "connection", storage_options)
+    if others:
+        raise PlanError(
+            f"read_sql({shown_patterns(path)!r}): matches {1 + len(others)} files ({found}, {others[0]}"
+            f"{', ...' if others[1:] else ''}); give one database, read each by itself, and concatenate the datasets"
+        )
     return remote_sqlite(found) if isinstance(found, RemoteFile) else Sqlite(os.path.abspath(found))

@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,68 +21,14 @@ from penstock.core.frozen import frozen
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.sources.blocked import BlockedSource, DecodedColumn
+from penstock.sources.sql.sqlite import WAL, RemoteSqlite, Sqlite
 from penstock.sources.sql.values import spec_of_values, values_of
-from penstock.storage.local import read_extent
-from penstock.storage.remote.file import RemoteFile
-from penstock.storage.remote.listing import find_beside
-from penstock.storage.remote.opened import KeptCopy
 
-WAL = "-wal"
-"""The ending of the name of a log of SQLite."""
-_WRITE_VERSION = 18, 19  # bytes of a file that say whether it is in WAL mode
 Connect = Callable[[], Any]
 _TEXT_BYTES = 64
 _SAMPLED = 256  # rows read to find the types of the columns
 _FETCHED = 10_000  # keys at a time
 _FORMATTED = ("format", "pyformat")  # in these, a percent sign has a meaning
-
-
-@frozen()
-class Sqlite:
-    """A function that opens a file of SQLite for reading."""
-
-    path: str
-
-    def __call__(self) -> Any:
-        return _opened(self.path)
-
-
-@frozen(eq=False)
-class RemoteSqlite:
-    """A function that opens a copy of a remote file of SQLite, which lasts as long as this object in this process.
-
-    The log of a file in WAL mode, if there is one next to it, is copied with it: it has the latest transactions.
-    """
-
-    path: RemoteFile
-    log: RemoteFile | None
-    lacks_log: bool = False
-    """True if the file is in WAL mode without a log next to it, as after a checkpoint, or if that was not copied."""
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _kept: list[KeptCopy] = field(default_factory=list["KeptCopy"], init=False, repr=False)
-
-    def __call__(self) -> Any:
-        with self._lock:
-            if not self._kept:
-                self._kept.append(KeptCopy(self.path, {} if self.log is None else {WAL: self.log}))
-        return _opened(self._kept[0].path)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return RemoteSqlite, (self.path, self.log, self.lacks_log)
-
-
-def remote_sqlite(path: RemoteFile) -> RemoteSqlite:
-    """Return the function that opens a remote file of SQLite, of which the first bytes are read now."""
-    in_wal_mode = path.size >= _WRITE_VERSION[1] and read_extent(path, *_WRITE_VERSION) == b"\2"
-    log = find_beside(path, WAL) if in_wal_mode else None
-    return RemoteSqlite(path, log, lacks_log=in_wal_mode and log is None)
-
-
-def _opened(path: str) -> Any:
-    import sqlite3  # slow to import, and rarely needed
-    from urllib.parse import quote
-
-    return sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, check_same_thread=False)
 
 
 @frozen()
