@@ -40,8 +40,8 @@ RUN = {
 READ = RUN | {"ops.order.shuffle", "ops.read.source", "sources.powers", "sources.protocol"}
 MADE = {
     "import": set[str](),
-    "arrays": READ | {"sources.arrays", "sources.packed_texts"},
-    "dicts": READ | {"sources.arrays", "sources.packed_texts", "ops.elementwise.apply", "ops.elementwise.map"},
+    "arrays": READ | {"sources.arrays"},
+    "dicts": READ | {"sources.arrays", "ops.elementwise.apply", "ops.elementwise.map"},
     "state": READ | {"sources.integers"},
 }
 

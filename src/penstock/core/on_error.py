@@ -61,6 +61,14 @@ class ErrorBudget:
             return f"{failed} of {seen} elements failed; at most a share of {self.rate} is allowed"
         return None
 
+    def told(self) -> str:
+        """Return the budget as it is usually passed: a plain number for a count alone.
+
+        >>> ErrorBudget(5).told(), ErrorBudget(rate=0.1).told()
+        ('5', 'ErrorBudget(rate=0.1)')
+        """
+        return str(self.count) if self.rate is None and self.run is None else repr(self)
+
     def __repr__(self) -> str:
         limits = {"count": self.count, "rate": self.rate, "run": self.run}
         return f"ErrorBudget({', '.join(f'{name}={value}' for name, value in limits.items() if value is not None)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,9 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, is_masked, leaf_spec, relax, sliced
 from penstock.kernels import Ahead, Pool, SideThread
-from penstock.sources.packed_texts import PackedTexts, packed_texts
+
+if TYPE_CHECKING:
+    from penstock.sources.packed_texts import PackedTexts
 
 
 @frozen(eq=False)
@@ -74,7 +76,8 @@ class ArraySource:
 
     def __getstate__(self) -> Mapping[str, Any]:
         """Return the fields, with texts in memory that processes share."""
-        return {**self.__dict__, "columns": list(map(packed_texts, self.columns))}
+        columns = [_packed(column) if isinstance(column, list) else column for column in self.columns]
+        return {**self.__dict__, "columns": columns}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
@@ -82,6 +85,12 @@ class ArraySource:
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
         return ("arrays", repr(self.structure), *map(_column_fingerprint, self.columns))
+
+
+def _packed(column: list[Any]) -> list[Any] | PackedTexts:
+    from penstock.sources.packed_texts import packed_texts  # only lists need it
+
+    return packed_texts(column)
 
 
 def slices(tensors: Any) -> ArraySource:
@@ -168,10 +177,10 @@ def _run(rows: Rows) -> slice | None:
 def _read(column: Column | PackedTexts, rows: Rows, run: slice | None, into: NDArray[Any] | None) -> Column:
     if isinstance(column, list):
         return column[run] if run is not None else [column[i] for i in rows.tolist()]
-    if isinstance(column, PackedTexts):
-        return column.read_many(rows)
     if isinstance(column, Ragged | Sparse):
         return column[run] if run is not None else column.take(rows)
+    if not isinstance(column, np.ndarray):
+        return column.read_many(rows)
     if run is not None:
         if into is None or into.shape != (len(rows), *column.shape[1:]) or into.dtype != column.dtype:
             return column[run]
@@ -181,10 +190,10 @@ def _read(column: Column | PackedTexts, rows: Rows, run: slice | None, into: NDA
 
 
 def _column_spec(column: Column | PackedTexts) -> LeafSpec:
-    if isinstance(column, PackedTexts):
-        return ObjectSpec(column.kind)
-    if not isinstance(column, list):
+    if isinstance(column, np.ndarray | Ragged | Sparse):
         return sliced(leaf_spec(column))
+    if not isinstance(column, list):
+        return ObjectSpec(column.kind)
     if len(set(map(type, column))) == 1 and isinstance(column[0], (str, bytes)):
         return leaf_spec(column[0])
     specs = set(map(leaf_spec, column))

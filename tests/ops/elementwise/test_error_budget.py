@@ -263,7 +263,7 @@ def test_warnings_are_logged_in_order(options, caplog):
 
 def test_explain_shows_the_budget():
     explained = Dataset.range(3).map(abs, on_error=ps.on_error.skip(ErrorBudget(rate=0.1))).explain()
-    assert "errors(budget=ErrorBudget(rate=0.1))" in explained
+    assert "errors(of map(abs), budget=ErrorBudget(rate=0.1))" in explained
 
 
 @pytest.mark.parametrize("ignores", [False, True])
@@ -359,3 +359,18 @@ def test_a_failed_element_of_a_generator_is_recorded_by_its_number(tmp_path):
     list(ds.map(failing({3}), on_error=ps.on_error.skip(quarantine=path)).repeat(2))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["epoch"], line["row"]) for line in lines] == [(0, 3), (1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("make", "label"),
+    [
+        (lambda ds: ds.map(str, on_error=ps.on_error.skip(5)), "errors(of map(str), budget=5)"),
+        (lambda ds: ds.ignore_errors(log_warning=True), "errors(of ignore_errors(), log_warning=True)"),
+        (lambda ds: ds.filter(bool, on_error=ps.on_error.skip(ErrorBudget(run=2))), "budget=ErrorBudget(run=2))"),
+    ],
+)
+def test_tables_name_the_operation_whose_failures_count(make, label):
+    it = make(Dataset.range(9)).iterator()
+    list(it)
+    assert label in str(it.stats())
+    assert label in str(make(Dataset.range(9)))

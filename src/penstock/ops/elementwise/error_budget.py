@@ -25,6 +25,8 @@ T_node = TypeVar("T_node", bound=Node)
 class EnforceErrorBudget(RowMap, Generic[T_node]):
     """Count the failures below in order, stop when `budget` is exceeded, and record the failures in `quarantine`.
 
+    Tables show it as `errors(of map(f), budget=5)`, after the operation that has the policy.
+
     A mark holds the elements seen, the number that failed, and the length of the current run of failures; then the mark
     of the piece below, and how many of its elements and failures are counted already.
     """
@@ -102,9 +104,10 @@ class EnforceErrorBudget(RowMap, Generic[T_node]):
         return error
 
     def arguments(self) -> str:
-        budget = [] if self.budget is None else [f"budget={self.budget!r}"]
+        budget = [] if self.budget is None else [f"budget={self.budget.told()}"]
         quarantine = [] if self.quarantine is None else [f"quarantine={self.quarantine!r}"]
-        return ", ".join(budget + quarantine + (["log_warning=True"] if self.warns else []))
+        counted = self.input.label().partition(", on_error=")[0].removesuffix(")")
+        return ", ".join([f"of {counted})", *budget, *quarantine, *(["log_warning=True"] if self.warns else [])])
 
 
 class _Counting:
