@@ -257,9 +257,9 @@ def rows_of(low, high):
 def test_no_row_is_announced_before_a_read_from_a_disk():
     read_ahead = ReadAhead()
     read_ahead.observe(WARM, 1)
-    assert read_ahead.after(1, 1000, rows_of) is None
+    assert read_ahead.after(0, 1, 1000, rows_of) is None
     read_ahead.observe(COLD, 1)
-    assert read_ahead.after(2, 9000, rows_of).tolist() == list(range(2, 2 + FEW_ROWS))
+    assert read_ahead.after(1, 2, 9000, rows_of).tolist() == list(range(2, 2 + FEW_ROWS))
 
 
 @pytest.mark.parametrize("made", [1, 100, 3000])
@@ -267,7 +267,7 @@ def test_small_rows_are_announced_as_a_multiple_of_the_rows_of_a_task(made):
     """Tasks read 4 KB for each position; the rows read ahead have 8,192 positions."""
     read_ahead, told = ReadAhead(), 0
     for position in range(0, 50 * made, made):
-        rows = read_ahead.after(position, 1 << 20, rows_of)
+        rows = read_ahead.after(max(position - made, 0), position, 1 << 20, rows_of)
         if position == 0:
             assert rows is None
         elif rows is not None:
@@ -281,21 +281,22 @@ def test_small_rows_are_announced_as_a_multiple_of_the_rows_of_a_task(made):
 def test_small_rows_of_a_remote_store_are_announced_many_at_once():
     read_ahead, told = ReadAhead(size=8, fetched=100.0), []
     for position in range(0, 30_000, 10):
-        if (rows := read_ahead.after(position, 30_000, rows_of)) is not None:
+        if (rows := read_ahead.after(max(position - 10, 0), position, 30_000, rows_of)) is not None:
             told += [(position, int(rows[0]), len(rows))]
     stride = MOST_ROWS // 8
     assert [rows for _, _, rows in told[:-1]] == [stride] * (30_000 // stride)
     assert [first for _, first, _ in told] == list(range(0, 30_000, stride))
     assert all(first + rows <= position + STRIDES * stride for position, first, rows in told)
     large = ReadAhead(size=8, fetched=1e5)
-    assert len(large.after(0, 30_000, rows_of)) == FEW_ROWS // 8
+    assert len(large.after(0, 0, 30_000, rows_of)) == FEW_ROWS // 8
 
 
 def test_each_row_is_announced_once():
     read_ahead = ReadAhead()
     read_ahead.observe(COLD, 1)
-    assert read_ahead.after(1000, 2000, rows_of).tolist() == list(range(1000, 2000))
-    told = [read_ahead.after(position, 4000, rows_of) for position in (1010, 1010, 1013, 1043, 1900, 4000)]
+    assert read_ahead.after(0, 1000, 2000, rows_of).tolist() == list(range(1000, 2000))
+    positions = (1000, 1010, 1010, 1013, 1043, 1900, 4000)
+    told = [read_ahead.after(begin, position, 4000, rows_of) for begin, position in pairwise(positions)]
     spans = [rows if rows is None else (rows[0], rows[-1]) for rows in told]
     assert spans == [(2000, 2255), (2256, 2511), (2512, 2767), (2768, 3023), (3024, 3947), None]
 
@@ -305,11 +306,11 @@ def test_announcements_end_some_tasks_after_the_last_read():
     read_ahead.observe(COLD, 1)
     for _ in range(QUIET - 1):
         read_ahead.observe(WARM, 1)
-    assert read_ahead.after(0, 10, rows_of) is not None
+    assert read_ahead.after(0, 0, 10, rows_of) is not None
     read_ahead.observe(WARM, 1)
-    assert read_ahead.after(10, 20, rows_of) is None
+    assert read_ahead.after(0, 10, 20, rows_of) is None
     read_ahead.observe(COLD, 1)
-    assert read_ahead.after(20, 30, rows_of) is not None
+    assert read_ahead.after(10, 20, 30, rows_of) is not None
 
 
 @pytest.mark.parametrize("task", [1, 7, 64])
@@ -318,7 +319,7 @@ def test_some_positions_of_each_block_are_announced_in_time(task):
     read_ahead = ReadAhead(spacing=lambda: 1000.0)
     told, late = set(), 0
     for position in range(0, 50_000, task):
-        rows = read_ahead.after(position, 50_000, rows_of)
+        rows = read_ahead.after(max(position - task, 0), position, 50_000, rows_of)
         if rows is not None:
             assert len(rows) <= MOST_SAMPLES
             assert position <= rows[0]
@@ -337,10 +338,10 @@ def test_announcements_of_blocks_end_some_blocks_after_the_last_read():
     read_ahead.observe(COLD, 10)
     for _ in range(10 * QUIET - 1):
         read_ahead.observe(WARM, 10)
-    assert read_ahead.after(0, 10_000, rows_of) is not None
+    assert read_ahead.after(0, 0, 10_000, rows_of) is not None
     for _ in range(2):
         read_ahead.observe(WARM, 10)
-    assert read_ahead.after(5000, 10_000, rows_of) is None
+    assert read_ahead.after(0, 5000, 10_000, rows_of) is None
 
 
 def test_the_spacing_is_the_number_of_items_in_a_block(tmp_path):
@@ -364,16 +365,16 @@ def test_the_rows_announced_by_one_task_are_bounded(costs, end):
     position = 0
     for reads, items in costs:
         read_ahead.observe(Cost(1, 1, reads=reads), items)
-        position = min(position + items, end)
-        rows = read_ahead.after(position, end, rows_of)
+        begin, position = position, min(position + items, end)
+        rows = read_ahead.after(begin, position, end, rows_of)
         assert rows is None or (position <= rows[0] and len(rows) <= MOST_ROWS and rows[-1] < end)
 
 
 def test_fewer_rows_than_requested_may_be_available():
     read_ahead = ReadAhead()
     read_ahead.observe(COLD, 1)
-    assert read_ahead.after(0, 50, lambda low, high: (np.arange(low, 3), 3)).tolist() == [0, 1, 2]
-    assert read_ahead.after(0, 50, rows_of)[0] == 3
+    assert read_ahead.after(0, 0, 50, lambda low, high: (np.arange(low, 3), 3)).tolist() == [0, 1, 2]
+    assert read_ahead.after(0, 0, 50, rows_of)[0] == 3
 
 
 def test_plans_without_listening_sources_have_no_announcements():
@@ -402,9 +403,9 @@ def test_rows_of_remote_stores_are_always_announced():
         return np.arange(low, high), high
 
     for position in range(10, 400, 10):
-        ahead.after(position, 350, rows_of)
+        ahead.after(position - 10, position, 350, rows_of)
         ahead.observe(WARM, 10)
-    assert told[0] == (10, 110)  # as many positions as have the bytes
+    assert told[0] == (0, 110)  # its own, and as many positions as have the bytes
     assert [high for _, high in told] == sorted({high for _, high in told})
     assert [low for low, _ in told[1:]] == [high for _, high in told[:-1]]  # each once, without a gap
     assert told[-1][1] == 350

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from penstock.storage.remote import fetcher as fetching
@@ -53,17 +55,25 @@ def test_an_announcement_that_comes_after_the_read_is_ignored_once(file, server)
     assert not fetcher._unannounced
 
 
-def test_a_read_while_an_announcement_is_planned_leaves_nothing_ahead(file, monkeypatch):
+def test_a_read_waits_while_its_announcement_is_planned_and_shares_its_request(file, server, monkeypatch):
     fetcher, plan = Fetcher(), fetching.plan_requests
+    read = []
+    reader = threading.Thread(target=lambda: read.extend(fetcher.read([(file, 0, 10)])))
 
     def planned(extents):
         monkeypatch.setattr(fetching, "plan_requests", plan)
-        fetcher.read(extents)
+        reader.start()
+        reader.join(0.2)
+        assert reader.is_alive()
         return plan(extents)
 
     monkeypatch.setattr(fetching, "plan_requests", planned)
-    fetcher.announce([(file, 0, 10)])
-    assert fetcher.ahead_bytes == 0
+    fetcher.announce([(file, 0, 10), (file, 20, 30)])
+    reader.join(10)
+    assert len(read) == 1
+    assert fetcher.counts.requests == 1
+    fetcher.read([(file, 20, 30)])
+    assert (fetcher.ahead_bytes, fetcher.counts.requests) == (0, 1)
 
 
 def test_small_extents_are_cut_out_of_a_large_request_that_is_held(folder, server, options):

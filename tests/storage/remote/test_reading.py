@@ -219,7 +219,7 @@ def test_each_row_group_is_requested_once(columns, folder, options, server):
 def test_failures_of_the_store_do_not_change_the_elements(name, files, options, server):
     local, remote = READERS[name](f"{files}/"), READERS[name](URL, storage_options=options)
     list(remote)  # with an index
-    server.told(every=20 if name == "tfrecord" else 3)
+    server.told(every=3)
     for seed in range(3):
         order = remote.shuffle(seed=seed).batch(5) if name != "json" else remote.shuffle(seed=seed)
         expected = local.shuffle(seed=seed).batch(5) if name != "json" else local.shuffle(seed=seed)

@@ -277,7 +277,7 @@ class Loop:
             self._next_uses.look(task.high, int(given.ids[0]) - task.low)
         if ahead is not None and ahead.fetches and self._leaves_process:
             ahead = None  # this process would fetch what others read
-        upcoming = None if ahead is None else ahead.after(task.high, self._feed.end, self._rows_of)
+        upcoming = None if ahead is None else ahead.after(task.low, task.high, self._feed.end, self._rows_of)
         slot = None
         if self._slots is not None and not room.gathers:
             slot = self._slots.take(job.items, last=task.high >= self._feed.end)

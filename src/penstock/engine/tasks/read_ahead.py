@@ -70,7 +70,6 @@ class ReadAhead:
         self.fetches = fetched > 0
         """True if rows come from a remote store."""
         self._few, self._most = max(FEW_ROWS // size, 1), max(MOST_ROWS // size, 1)  # positions
-        self._asked = 0  # the position in the last call of `after`
         self._quiet: float = QUIET  # tasks since the last one that read
         self._told = 0  # the first position not announced yet
         self._bytes = 0.0  # bytes read from the disk for one position, in recent tasks
@@ -95,13 +94,15 @@ class ReadAhead:
         self._bytes += (cost.reads * BLOCK / positions - self._bytes) * weight / RECENT
         self._quiet = 0 if cost.reads else self._quiet + weight
 
-    def after(self, position: int, end: int, rows_of: RowsOf) -> Rows | None:
-        """Return the rows to announce, if any, once tasks have begun for all positions before `position` of `end`."""
+    def after(self, begin: int, position: int, end: int, rows_of: RowsOf) -> Rows | None:
+        """Return the rows to announce, if any, by a task for the positions from `begin` to `position` of `end`.
+
+        Rows of a remote store may be its own, so that they are requested with those after them.
+        """
         if self._quiet >= QUIET and not self._fetched:
-            self._asked = position
             return None
-        made, self._asked = position - self._asked, position
-        low = max(self._told, position)
+        made = position - begin
+        low = max(self._told, begin if self._fetched else position)
         step = max(int(self._spacing / SAMPLES), 1)
         most = min(max(self._few, GAIN * made), self._most) if step == 1 else min(self._most, MOST_SAMPLES) * step
         room = FETCHED_AHEAD if self._room is None else self._room()

@@ -8,6 +8,7 @@ import threading
 from bisect import bisect_right, insort
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import itemgetter
@@ -67,6 +68,7 @@ class Fetcher:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._planning = threading.Lock()  # held first: of what is being announced, no thread requests a part alone
         self._known: dict[ExtentKey, tuple[Requests, int]] = {}  # announced extents, and how often
         self._held: dict[RangeRequest, None] = {}  # announced pieces, oldest first
         self._bytes = 0  # of them
@@ -85,13 +87,16 @@ class Fetcher:
 
     def announce(self, extents: Iterable[Extent]) -> None:
         """Begin to fetch extents that will be read, in this order, without waiting."""
+        with self._planning:
+            self._announce(list(extents))
+
+    def _announce(self, extents: list[Extent]) -> None:
         with self._lock:
             self._make_room()
             if self._is_full():
                 return
             new: dict[ExtentKey, tuple[Extent, int]] = {}
-            late, extents = monotonic() - _LATE, list(extents)
-            are_many = len(extents) >= _MANY
+            late, are_many = monotonic() - _LATE, len(extents) >= _MANY
             for extent in extents:
                 key = key_of(extent)
                 if self._unannounced.pop(key, 0.0) > late:
@@ -105,19 +110,13 @@ class Fetcher:
                     new[key] = extent, 1 + (new[key][1] if key in new else 0)
         planned = plan_requests([extent for extent, _ in new.values()])
         with self._lock:
-            self._begin({key: (cut, new[key][1]) for key, cut in planned.items()}, late)
+            self._begin({key: (cut, new[key][1]) for key, cut in planned.items()})
             self._start_threads()
 
-    def _begin(self, planned: Mapping[ExtentKey, tuple[Requests, int]], late: float) -> None:
+    def _begin(self, planned: Mapping[ExtentKey, tuple[Requests, int]]) -> None:
         """Take announced extents over, with the number of their uses, as far as there is room for them."""
         is_full = False
-        for key, (cut, announced) in planned.items():
-            uses = announced - (self._unannounced.pop(key, 0.0) > late)  # read by another thread, meanwhile
-            if not uses:
-                continue
-            if (known := self._known.get(key)) is not None:  # announced by another thread
-                self._known[key] = known[0], known[1] + uses
-                continue
+        for key, (cut, uses) in planned.items():
             fresh = [piece for piece in cut if piece not in self._held]
             size = sum(piece.nbytes for piece in fresh)
             if fresh and (is_full or (self._bytes + size > ANNOUNCED and self._held)):
@@ -138,6 +137,8 @@ class Fetcher:
         cuts: dict[int, Requests] = {}
         keys, now = list(map(key_of, extents)), monotonic()
         with self._lock:
+            are_known = all(key in self._known for key in keys)
+        with nullcontext() if are_known else self._planning, self._lock:
             taken: dict[ExtentKey, Requests] = {}
             for i, key in enumerate(keys):
                 if (known := self._known.get(key)) is not None:
