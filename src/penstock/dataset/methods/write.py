@@ -247,18 +247,18 @@ def _written(
     from penstock.storage.paths import urls_of  # with the writers, not with every import
 
     is_local = urls_of(call, path, storage_options, "path") is None
-    with _named(call, path):
-        if is_local:
+    if is_local:
+        with _named(call, path):
             return write(path)
-        from penstock.storage.remote.writing import write_to_url
+    from penstock.storage.remote.writing import write_to_url
 
-        return write_to_url(
-            lambda to: write(to, **remotely),
-            path,
-            storage_options,
-            in_shards=settings["max_bytes"] is not None,
-            overwrite=settings["overwrite"],
-        )
+    return write_to_url(
+        lambda to: write(to, **remotely),
+        path,
+        storage_options,
+        in_shards=settings["max_bytes"] is not None,
+        overwrite=settings["overwrite"],
+    )
 
 
 @contextmanager

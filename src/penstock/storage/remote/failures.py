@@ -21,6 +21,7 @@ class Reason(Enum):
     WRONG_KEYS = "wrong keys"
     NO_KEYS = "no keys"
     EXPIRED = "expired"
+    CLOCK = "clock"
     CHANGED = "changed"
     NO_RANGES = "no ranges"
     OUTSIDE = "outside"
@@ -104,12 +105,13 @@ _CODES = {
     "internalerror": Reason.SERVER,
     "serviceunavailable": Reason.SERVER,
     "accessdenied": Reason.DENIED,
+    "requesttimetooskewed": Reason.CLOCK,
 }
 _METHOD_STATUSES = {405, 501}
 _STATUSES = {
     401: Reason.WRONG_KEYS, 403: Reason.DENIED, 404: Reason.MISSING, 408: Reason.TIMEOUT, 412: Reason.CHANGED,
-    416: Reason.OUTSIDE, 429: Reason.SLOW_DOWN, 500: Reason.SERVER, 502: Reason.SERVER, 503: Reason.SERVER,
-    504: Reason.SERVER,
+    416: Reason.OUTSIDE, 425: Reason.SERVER, 429: Reason.SLOW_DOWN,
+    **dict.fromkeys(range(500, 600), Reason.SERVER), 505: Reason.OTHER,
 }  # fmt: skip
 _TYPES: tuple[tuple[str, Reason], ...] = (
     ("UnauthenticatedError", Reason.NO_KEYS),
@@ -271,7 +273,7 @@ def failed(
 
 _DATA = {
     Reason.CHANGED: "the object was replaced since the dataset was made{told}; make the dataset again",
-    Reason.OUTSIDE: "the object is shorter than when the dataset was made{told}; make the dataset again",
+    Reason.OUTSIDE: "the object has fewer bytes than the store said before{told}; make the dataset again",
     Reason.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or "
     "serve it by a server with ranges",
     Reason.BAD_KEY: "the store has an object whose key{told} cannot be asked for, because of '//', '.', '..' or a "
@@ -306,6 +308,10 @@ _OTHERS = {
     Reason.EXPIRED: (
         errno.EACCES,
         "the credentials have expired, and asking for them again gave no valid ones{told}; renew the token or the URL",
+    ),
+    Reason.CLOCK: (
+        errno.EACCES,
+        "the store refuses the time at which this machine says that it asks{told}; set the clock of this machine",
     ),
     Reason.REGION: (errno.EIO, "the bucket is in another region{told}; give storage_options={{'region': ...}}"),
     Reason.FORKED: (

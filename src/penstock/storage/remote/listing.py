@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from penstock.core.errors import PlanError
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile, shown_url
@@ -58,7 +59,9 @@ def find_beside(file: RemoteFile, ending: str) -> RemoteFile | None:
 
 def _objects(url: str, options: Mapping[str, Any] | None) -> list[RemoteFile]:
     access, key = split_url(url, options)
-    if _MAGIC.search(key) and not (scheme_of(url) == "http" and "*" not in key):
+    if scheme_of(url) == "http" and _is_folder_or_pattern(url):
+        raise _no_listing(url)
+    if _MAGIC.search(key) and scheme_of(url) != "http":
         if "*" not in key:  # an existing name is taken literally
             with suppress(FileNotFoundError):
                 named = answer_of(lambda: store_of(access).head(key), url_of(access, key), access)
@@ -127,12 +130,22 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 def _listed(access: Access, prefix: str, url: str) -> list[ObjectInfo]:
     if scheme_of(url) == "http":
-        raise PlanError(
-            f"{shown_url(url)}: a web server has no listing of a folder or pattern; give the URLs of its files, as a "
-            "list, or copy the folder to this machine"
-        )
+        raise _no_listing(url)
     found = answer_of(lambda: list(store_of(access).list(prefix)), shown_url(url), access, action="list it")
     return _without_folders(access, prefix, found)
+
+
+def _is_folder_or_pattern(url: str) -> bool:
+    """Return whether the URL of a web server names several files; what is signed is one."""
+    parts = urlsplit(url)
+    return "*" in parts.path or not (parts.query or parts.path.rpartition("/")[2])
+
+
+def _no_listing(url: str) -> PlanError:
+    return PlanError(
+        f"{shown_url(url)}: a web server has no listing of a folder or pattern; give the URLs of its files, as a "
+        "list, or copy the folder to this machine"
+    )
 
 
 def _without_folders(access: Access, prefix: str, found: Sequence[ObjectInfo]) -> list[ObjectInfo]:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, cast
 
 from penstock.core.checks import check_local_path
 from penstock.core.errors import PlanError
@@ -28,6 +28,7 @@ _AZURE_WORDS = {
     *("endpoint", "use_emulator", "skip_signature", "container_name", "use_azure_cli", "federated_token_file"),
     *("bearer_token", "token", "msi_endpoint", "object_id", "use_fabric_endpoint", "authority_host"),
 }
+_OTHERS = ({"client_kwargs", "profile", "use_ssl"}, {"client_kwargs", "headers"})  # of stores, and of web servers
 _CONTAINERS = {"bucket", "bucket_name", "container_name"}
 _HOST = re.compile(r"[\w.:-]+")
 CLIENT_OPTIONS = {"allow_http", "allow_invalid_certificates", "proxy_url", "timeout", "connect_timeout", "user_agent"}
@@ -82,9 +83,7 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
             is_seconds = word in ("timeout", "connect_timeout") and isinstance(value, int | float)
             client[word] = f"{value}s" if is_seconds else value
         elif word == "headers" and scheme == "http":
-            if not isinstance(value, Mapping):
-                raise PlanError("storage_options={'headers': ...}: expected a dict of names and values")
-            client["default_headers"] = value
+            client["default_headers"] = _checked_headers(value)
         elif word == "use_ssl":
             client["allow_http"] = not value
         elif word == "token" and scheme == "gs":
@@ -93,7 +92,7 @@ def translated(scheme: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], d
             plain = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), word)
             plain = names.get(plain, plain)
             if plain not in words:
-                known = ", ".join(sorted({*words, *names, *CLIENT_OPTIONS, *OWN_OPTIONS}))
+                known = ", ".join(sorted({*words, *names, *CLIENT_OPTIONS, *OWN_OPTIONS, *_OTHERS[scheme == "http"]}))
                 raise PlanError(f"storage_options={{{name!r}: ...}}: unknown for {scheme}://; expected some of {known}")
             if plain in _CONTAINERS:  # another one than that of the URL would be read
                 raise PlanError(f"storage_options={{{name!r}: ...}}: name it in the URL alone, as {scheme}://name/key")
@@ -117,6 +116,18 @@ def _checked_endpoint(name: str, value: Any) -> str:
         f"storage_options={{{told!r}: ...}}, or the environment: expected the URL of the server, such as "
         "'https://host:9000' or 'http://localhost:9000'"
     )
+
+
+def _checked_headers(value: Any) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        raise PlanError("storage_options={'headers': ...}: expected a dict of names and values")
+    pairs = cast("Mapping[Any, Any]", value).items()
+    if not all(isinstance(text, str) and text.isprintable() for pair in pairs for text in pair):
+        raise PlanError(
+            "storage_options={'headers': ...}: a name or value is no text, or has a line end or another control "
+            "character; strip it"
+        )
+    return value
 
 
 def _flat(given: Mapping[str, Any]) -> dict[str, Any]:

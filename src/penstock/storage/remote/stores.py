@@ -13,7 +13,15 @@ from urllib.parse import unquote, urlsplit
 
 from penstock.core.errors import PlanError
 from penstock.core.lazy import require
-from penstock.storage.remote.failures import ChangedError, ForkedError, NoRangesError, PanicError, ShortError
+from penstock.storage.remote.failures import (
+    ChangedError,
+    ForkedError,
+    NoRangesError,
+    PanicError,
+    Reason,
+    ShortError,
+    classify,
+)
 from penstock.storage.remote.file import Access, ObjectInfo, shown_url
 from penstock.storage.remote.options import OWN_OPTIONS, translated
 
@@ -27,6 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CONTAINER = re.compile(r"[\w.$@-]+", re.ASCII)  # "$web" and "container@account" are of Azure
 _ONE_REQUEST = "180s"  # the longest a request may take, with its body
 _PART = 8 << 20  # bytes of a part of a large object that is written
+_UNTOLD = {Reason.DENIED, Reason.OTHER}
 _LISTINGS_KEPT = 5.0  # seconds; files of one folder that are looked at together take one listing
 _SILENCE = "20s"  # the longest that a connection may be silent
 
@@ -185,11 +194,15 @@ class _Obstore:
 
     def head(self, key: str) -> ObjectInfo:
         with self._checked():
-            if not key:  # a URL that is a store of its own answers no HEAD if it is signed for GET
-                result = self._obstore.get(self._store, key, options={"range": (0, 1)})
-                return ObjectInfo(key, result.meta["size"], _tag_of(result.meta))
-            found = self._obstore.head(self._store, key)
-            return ObjectInfo(key, found["size"], _tag_of(found))
+            if key:  # a URL that is a store of its own answers no HEAD if it is signed for GET
+                try:
+                    found = self._obstore.head(self._store, key)
+                    return ObjectInfo(key, found["size"], _tag_of(found))
+                except Exception as error:  # an answer to HEAD has no body, in which others say why they refuse
+                    if classify(error).kind not in _UNTOLD:
+                        raise
+            result = self._obstore.get(self._store, key, options={"range": (0, 1)})
+            return ObjectInfo(key, result.meta["size"], _tag_of(result.meta))
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         with self._checked():
@@ -269,6 +282,10 @@ def _open(stores: Any, access: Access, kind: str) -> Any:
     if profile is not None and kind == "s3":
         boto3 = require("boto3", extra="remote", purpose="storage_options={'profile': ...}")
         auth = require("obstore.auth.boto3", extra="remote", purpose="storage_options={'profile': ...}")
+        if profile not in boto3.Session().available_profiles:
+            raise PlanError(
+                f"storage_options={{'profile': {profile!r:.80}}}: the AWS configuration has no such profile"
+            )
         given["credential_provider"] = auth.Boto3CredentialProvider(boto3.Session(profile_name=profile))
     made = {"s3": stores.S3Store, "gs": stores.GCSStore, "az": stores.AzureStore}[kind]
     scheme, rest = root.split("://", 1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
+from urllib.parse import urlsplit
 
 from penstock.core.errors import PlanError
 from penstock.storage.remote.disk import cache_root
@@ -18,6 +20,7 @@ from penstock.storage.remote.stores import ObjectInfo, ObjectStore, scheme_of, s
 from penstock.storage.shards import is_shard_of, shard_exists
 from penstock.storage.temporary import LockedFolder
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _COMPARED = 8 << 20  # bytes at a time
 
 UNSENT = "penstock-unsent-"
@@ -52,6 +55,10 @@ def write_to_url(
     access, key = split_url(url, options)
     prefix, _, name = key.rpartition("/")
     if not name:
+        if urlsplit(url).query:
+            raise PlanError(
+                f"{shown_url(url)}: files cannot be written to signed URLs; give the URL of the store, and keys"
+            )
         raise PlanError(f"{shown_url(url)}: expected the name of a file after the bucket or folder")
     store = store_of(access)
     there = _shards_there(url, access, key) if in_shards else []  # before the work, also if they are to be deleted
@@ -60,9 +67,8 @@ def write_to_url(
         refuse_existing([] if in_shards else [url], options)
     may_replace = (lambda each: in_shards or each == key) if overwrite else (lambda each: False)
     root = access.options.get("cache_dir") or cache_root()
-    os.makedirs(root, exist_ok=True)
     sent = SentObjects()
-    with LockedFolder(root, UNSENT) as folder:
+    with _unsent_in(root) as folder:
         written = write(os.path.join(folder, name))
         keys = [f"{prefix}/{os.path.basename(path)}" if prefix else os.path.basename(path) for path in written]
         urls = [url_of(access, each) for each in keys]
@@ -84,6 +90,22 @@ def write_to_url(
     left = [each for each in there if each.rpartition("/")[2] not in map(os.path.basename, written)]
     _delete(left, access)
     return urls
+
+
+@contextmanager
+def _unsent_in(root: str) -> Generator[str]:
+    """Yield a folder for files that are not sent yet; an error of the local disk says what it is for."""
+    try:
+        os.makedirs(root, exist_ok=True)
+        with LockedFolder(root, UNSENT) as folder:
+            yield folder
+    except OSError as error:
+        if str(error.filename).startswith(root) or (error.filename is None and error.errno in _NO_ROOM):
+            error.add_note(
+                f"files for a URL are complete in {root} before they are sent: make room there, or name another folder "
+                "with storage_options={'cache_dir': ...}"
+            )
+        raise
 
 
 def delete_objects(urls: Sequence[str], options: Mapping[str, Any] | None) -> None:
