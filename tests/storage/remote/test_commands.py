@@ -100,6 +100,6 @@ def test_a_denied_command_names_the_environment_and_no_argument_of_python(comman
     server.told(status=403, code="AccessDenied")
     assert main(command) == status
     printed = "".join(capsys.readouterr())
-    assert "access is denied (status 403); give keys in the environment that may read it" in printed
+    assert "access is denied (AccessDenied, status 403); give keys in the environment that may read it" in printed
     assert "(environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true" in printed
     assert "storage_options" not in printed
