@@ -230,7 +230,7 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
 
 
 def _bytes(text: str) -> int:
-    from penstock.cli.files.amounts import parse_size
+    from penstock.core.sizes import parse_size
 
     try:
         count = parse_size(text)

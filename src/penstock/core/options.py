@@ -11,6 +11,7 @@ from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
 from penstock.core.frozen import frozen
 from penstock.core.renamed import hint_of
+from penstock.core.sizes import check_size
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -44,13 +45,13 @@ class Options:
       restore.
     - `native_threads`: threads that native libraries (OpenMP, BLAS, OpenCV, PyTorch) may start in each worker process.
       Default: one. A variable such as `OMP_NUM_THREADS` that is set already stays as it is.
-    - `memory_budget`: bytes that everything a run holds may take together, in all its processes, above what they have
-      when idle; and one item more, which the consumer has or is about to get. Work ahead shrinks, down to one item.
-      Caches in memory keep up to half of it, and make further elements anew. A shuffle buffer of a stream, `pack`,
-      groups and keys that do not fit raise a `BudgetError`, because they cannot shrink; a single element that does not
-      fit comes alone. Each worker of an executor that you pass may have one item more in hand. `BudgetWarning` and
-      `stats().notes` say so. Default: a quarter of the memory available at the start, apart from caches, which may keep
-      half of that memory; then buffers above the limit only warn.
+    - `memory_budget`: bytes, or a text such as `"2GB"`, that everything a run holds may take together, in all its
+      processes, above what they have when idle; and one item more, which the consumer has or is about to get. Work
+      ahead shrinks, down to one item. Caches in memory keep up to half of it, and make further elements anew. A shuffle
+      buffer of a stream, `pack`, groups and keys that do not fit raise a `BudgetError`, because they cannot shrink; a
+      single element that does not fit comes alone. Each worker of an executor that you pass may have one item more in
+      hand. `BudgetWarning` and `stats().notes` say so. Default: a quarter of the memory available at the start, apart
+      from caches, which may keep half of that memory; then buffers above the limit only warn.
     - `stuck_after`: seconds. If the consumer waits for so long, and nothing moves meanwhile, a warning in the log of
       `"penstock"` and an event in `stats()` name the operation, with the Python stack of the thread that is stuck, and
       again after twice the time. Default: 60; `math.inf` for never.
@@ -77,7 +78,7 @@ class Options:
     workers: int | None = None
     cores: int | None = None
     deterministic: bool | None = None
-    memory_budget: int | None = None
+    memory_budget: int | str | None = None
     native_threads: int | None = None
     stuck_after: float | None = None
     seed: int | None = None
@@ -116,9 +117,11 @@ class Options:
             )
         if self.workers is not None:
             check_count("Options", "workers", self.workers, least=1)
-        for name in ("cores", "memory_budget", "native_threads"):
+        for name in ("cores", "native_threads"):
             if getattr(self, name) is not None:
                 check_count("Options", name, getattr(self, name), least=1)
+        if self.memory_budget is not None:
+            object.__setattr__(self, "memory_budget", check_size("Options", "memory_budget", self.memory_budget))
         if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
             raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
         for name in ("deterministic", "isolate", "rewrite"):

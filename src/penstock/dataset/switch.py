@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from typing import Any, Self, TypeAlias, cast
 
 from penstock.core.attributes import UnknownKeyError
-from penstock.core.checks import check_count
 from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
+from penstock.core.sizes import check_size
 from penstock.dataset.dataset import Dataset
 from penstock.feed.feed import ElementIterator, FrameworkFeed
 from penstock.memory.limits import default_memory_budget
@@ -90,7 +90,7 @@ class Switch(Closing):
         datasets: Mapping[str, Switched] | None = None,
         /,
         *,
-        memory_budget: int | None = None,
+        memory_budget: int | str | None = None,
         **named: Switched,
     ) -> None:
         if datasets is not None and not isinstance(datasets, Mapping):
@@ -102,7 +102,7 @@ class Switch(Closing):
             if not isinstance(each, Dataset | FrameworkFeed):
                 raise TypeError(f"Switch({name}=): expected a dataset or a feed, not {type(each).__name__}")
         if memory_budget is not None:
-            memory_budget = check_count("Switch", "memory_budget", memory_budget, least=len(given))
+            memory_budget = check_size("Switch", "memory_budget", memory_budget, least=len(given))
         self._passes = {name: SwitchedPass(each) for name, each in _sharing(given, memory_budget).items()}
 
     def __getitem__(self, name: str) -> SwitchedPass:
@@ -181,7 +181,8 @@ def _sharing(given: Mapping[str, Switched], budget: int | None) -> dict[str, Swi
 
     A feed keeps the budget of its dataset.
     """
-    asked = {name: each.options().memory_budget for name, each in given.items() if isinstance(each, Dataset)}
+    options = {name: each.options() for name, each in given.items() if isinstance(each, Dataset)}
+    asked = {name: int(each.memory_budget) if each.memory_budget else None for name, each in options.items()}
     whole = budget or max((each for each in asked.values() if each is not None), default=default_memory_budget())
     share = max(whole // len(given), 1)
     return {

@@ -295,7 +295,7 @@ class Dataset(PenstockDataset[T_co]):
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
         *,
-        buffer_bytes: int | None = None,
+        buffer_bytes: int | str | None = None,
         uniform: bool = False,
     ) -> Dataset[T_co]:
         """Permute the elements as a buffer of `buffer_size` does, or all of them if `buffer_size` is `None`.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 
@@ -26,16 +24,3 @@ def many(count: int, what: str) -> str:
     ('1 record', '1,234 records')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def parse_size(text: str) -> int:
-    """Return the number of bytes of `256MB`, `1.5 GiB` or `1000`; raise a `ValueError` for anything else.
-
-    >>> parse_size("256MB"), parse_size("1 GiB")
-    (256000000, 1073741824)
-    """
-    matched = re.fullmatch(r"\s*([\d_.]+)\s*([kmgtp]?)(i?)b?\s*", text, re.IGNORECASE)
-    if matched is None or matched[1].count(".") > 1 or (matched[3] and not matched[2]):
-        raise ValueError(f"expected a size such as 256MB, not {text!r}")
-    power = " kmgtp".index(matched[2].lower() or " ")
-    return int(float(matched[1]) * (1024 if matched[3] else 1000) ** power)

@@ -27,7 +27,7 @@ class BufferMethods(Handle[T_co]):
         path: str | os.PathLike[str] | None = None,
         *,
         version: str | int | None = None,
-        limit_bytes: int | None = None,
+        limit_bytes: int | str | None = None,
         compression: Literal["lz4", "zstd"] | None = None,
         spill: bool | str | os.PathLike[str] | None = None,
     ) -> Dataset[T_co]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from penstock import plan as plans
 from penstock import sources
-from penstock.core.checks import check_count, check_flag, check_mapping, check_path, is_one_of
+from penstock.core.checks import check_flag, check_mapping, check_path, is_one_of
 from penstock.core.errors import PlanError
+from penstock.core.sizes import check_size
 from penstock.dataset.handle import T_co
 from penstock.dataset.iterate import Iterate
 from penstock.plan.types import INFINITE
@@ -75,7 +76,7 @@ class Write(Iterate[T_co]):
         self,
         path: str | os.PathLike[str],
         *,
-        max_bytes: int | None = None,
+        max_bytes: int | str | None = None,
         overwrite: bool = False,
         index: bool = True,
         compression: str | None = "auto",
@@ -121,7 +122,7 @@ class Write(Iterate[T_co]):
         self,
         path: str | os.PathLike[str],
         *,
-        max_bytes: int | None = None,
+        max_bytes: int | str | None = None,
         overwrite: bool = False,
         index: bool = True,
         encoders: Mapping[str, Callable[[Any], Any]] | None = None,
@@ -162,7 +163,7 @@ class Write(Iterate[T_co]):
         self,
         path: str | os.PathLike[str],
         *,
-        max_bytes: int | None = None,
+        max_bytes: int | str | None = None,
         overwrite: bool = False,
         compression: Literal["snappy", "zstd", "gzip", "lz4"] | None = "snappy",
         storage_options: Mapping[str, Any] | None = None,
@@ -231,7 +232,7 @@ def _named_path(call: str, path: Any) -> str:
 
 def _shared(call: str, max_bytes: Any, overwrite: Any) -> dict[str, Any]:
     """Return the checked arguments that all writers of files have."""
-    most = None if max_bytes is None else check_count(call, "max_bytes", max_bytes, least=1)
+    most = None if max_bytes is None else check_size(call, "max_bytes", max_bytes)
     return {"max_bytes": most, "overwrite": check_flag(call, "overwrite", overwrite)}
 
 

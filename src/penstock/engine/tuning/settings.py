@@ -170,7 +170,7 @@ def settings_of(plan: Node) -> Settings:
         workers=workers,
         depth=depth or None,
         ordered=_is_ordered(nodes, options),
-        memory_budget=options.memory_budget or default_memory_budget(),
+        memory_budget=int(options.memory_budget or default_memory_budget()),
         budget_is_given=options.memory_budget is not None,
         stuck_after=STUCK_AFTER if options.stuck_after is None else options.stuck_after,
         ends_stuck=options.stuck_after is not None,
