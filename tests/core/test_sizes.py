@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.core.sizes import check_size, parse_size
+from penstock.core.sizes import check_bytes, parse_size
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from penstock.core.sizes import check_size, parse_size
     [("1", 1), ("1000", 1000), ("1k", 1000), ("1KB", 1000), ("1KiB", 1024), ("0.5 MiB", 1 << 19), ("2gb", 2 * 10**9)],
 )
 def test_sizes_with_units_are_parsed(text, count):
-    assert parse_size(text) == check_size("f", "size", text) == count
+    assert parse_size(text) == check_bytes("f", "size", text) == count
 
 
 @pytest.mark.parametrize("text", ["", "MB", "1 XB", "-1", "1.2.3", "1ib", "one", ".", "_"])
@@ -21,14 +21,14 @@ def test_invalid_sizes_are_refused(text):
     with pytest.raises(ValueError, match=r"expected a size such as 256MB, not"):
         parse_size(text)
     with pytest.raises(ValueError, match=r"^f\(size=.*\): expected a size such as 256MB, not"):
-        check_size("f", "size", text)
+        check_bytes("f", "size", text)
 
 
 def test_a_size_is_a_number_of_at_least_one_byte():
     with pytest.raises(ValueError, match=r"f\(size=0\): expected at least 1"):
-        check_size("f", "size", "0.1B")
+        check_bytes("f", "size", "0.1B")
     with pytest.raises(TypeError, match=r"f\(size=1\.5\): expected a whole number"):
-        check_size("f", "size", 1.5)
+        check_bytes("f", "size", 1.5)
 
 
 def test_all_arguments_in_bytes_take_the_spellings_of_the_commands(tmp_path):

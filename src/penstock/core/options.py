@@ -11,7 +11,7 @@ from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
 from penstock.core.frozen import frozen
 from penstock.core.renamed import hint_of
-from penstock.core.sizes import check_size
+from penstock.core.sizes import check_bytes
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -121,7 +121,7 @@ class Options:
             if getattr(self, name) is not None:
                 check_count("Options", name, getattr(self, name), least=1)
         if self.memory_budget is not None:
-            object.__setattr__(self, "memory_budget", check_size("Options", "memory_budget", self.memory_budget))
+            object.__setattr__(self, "memory_budget", check_bytes("Options", "memory_budget", self.memory_budget))
         if self.stuck_after is not None and not (isinstance(self.stuck_after, int | float) and self.stuck_after > 0):
             raise ValueError(f"Options(stuck_after=): expected seconds above 0, not {self.stuck_after!r}")
         for name in ("deterministic", "isolate", "rewrite"):

@@ -24,14 +24,14 @@ def parse_size(text: str) -> int:
     return int(number * (1024 if matched[3] else 1000) ** power)
 
 
-def check_size(call: str, name: str, value: object, *, least: int = 1, clip: bool = False) -> int:
+def check_bytes(call: str, name: str, value: object, *, least: int = 1, clip: bool = False) -> int:
     """Return a size given as a whole number of bytes or as a text such as "2GB"; refuse anything else.
 
     `least` and `clip` are those of `check_count`.
 
-    >>> check_size("Options", "memory_budget", "2GB"), check_size("Options", "memory_budget", 1 << 20)
+    >>> check_bytes("Options", "memory_budget", "2GB"), check_bytes("Options", "memory_budget", 1 << 20)
     (2000000000, 1048576)
-    >>> check_size("Options", "memory_budget", "much")
+    >>> check_bytes("Options", "memory_budget", "much")
     Traceback (most recent call last):
     ValueError: Options(memory_budget='much'): expected a size such as 256MB, not 'much'
     """

@@ -11,7 +11,7 @@ from penstock.core.attributes import UnknownKeyError
 from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
-from penstock.core.sizes import check_size
+from penstock.core.sizes import check_bytes
 from penstock.dataset.dataset import Dataset
 from penstock.feed.feed import ElementIterator, FrameworkFeed
 from penstock.memory.limits import default_memory_budget
@@ -102,7 +102,7 @@ class Switch(Closing):
             if not isinstance(each, Dataset | FrameworkFeed):
                 raise TypeError(f"Switch({name}=): expected a dataset or a feed, not {type(each).__name__}")
         if memory_budget is not None:
-            memory_budget = check_size("Switch", "memory_budget", memory_budget, least=len(given))
+            memory_budget = check_bytes("Switch", "memory_budget", memory_budget, least=len(given))
         self._passes = {name: SwitchedPass(each) for name, each in _sharing(given, memory_budget).items()}
 
     def __getitem__(self, name: str) -> SwitchedPass:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv as plain_csv
 import gzip
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -241,3 +243,13 @@ def test_bad_records_do_not_hide_the_types_of_later_ones(tmp_path):
     path.write_text("id,score\n" + "".join(f"{i},\n" for i in range(200)) + "7,8,9\n" * 60 + "1,2.5\n" * 60)
     ds = ps.read_csv(str(path), block_bytes=100, nulls={"score": 0.0})
     assert ds.element_spec["score"].dtype == np.float64
+
+
+def test_reading_loads_no_pandas(tmp_path):
+    """It takes a second to load, and Arrow's own conversion to NumPy loads it if it is installed."""
+    (tmp_path / "a.csv").write_text("i,f,s,b,t\n1,0.5,x,true,2020-01-01\n2,1.5,y,false,2020-01-02\n")
+    program = (
+        f"import sys, penstock as ps; print(*ps.read_csv({str(tmp_path / 'a.csv')!r})); print('pandas' in sys.modules)"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert printed.stdout.splitlines()[-1] == "False"

@@ -11,7 +11,7 @@ from penstock import plan as plans
 from penstock.core.checks import check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.frames import line_of_user
-from penstock.core.sizes import check_size
+from penstock.core.sizes import check_bytes
 from penstock.ops import buffer
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
@@ -43,7 +43,7 @@ def cached(plan: Node, path: Any, settings: CacheSettings) -> Node:
 
         row_compressor(settings.compression)  # a missing library is an error now
     limit = settings.limit_bytes
-    limit = None if limit is None else check_size("cache", "limit_bytes", limit)
+    limit = None if limit is None else check_bytes("cache", "limit_bytes", limit)
     if path is None:
         return _in_memory(plan, settings, limit)
     if settings.spill is not None and settings.spill is not False:

@@ -20,7 +20,7 @@ from penstock.core.checks import (
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError
 from penstock.core.options import Options
-from penstock.core.sizes import check_size
+from penstock.core.sizes import check_bytes
 from penstock.dataset import arguments
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.methods.elementwise import standing_for, with_on_error
@@ -89,7 +89,7 @@ class OrderMethods(Handle[T_co]):
         reshuffle = check_flag("shuffle", "reshuffle_each_iteration", reshuffle_each_iteration)
         seed = check_seed("shuffle", seed)
         if buffer_bytes is not None:
-            buffer_bytes = check_size("shuffle", "buffer_bytes", buffer_bytes, clip=True)
+            buffer_bytes = check_bytes("shuffle", "buffer_bytes", buffer_bytes, clip=True)
             if buffer_size is not None:
                 raise ValueError("shuffle(): expected either buffer_size or buffer_bytes, not both")
             if not plan.indexed:

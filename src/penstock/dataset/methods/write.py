@@ -12,7 +12,7 @@ from penstock import plan as plans
 from penstock import sources
 from penstock.core.checks import check_flag, check_mapping, check_path, is_one_of
 from penstock.core.errors import PlanError
-from penstock.core.sizes import check_size
+from penstock.core.sizes import check_bytes
 from penstock.dataset.handle import T_co
 from penstock.dataset.iterate import Iterate
 from penstock.plan.types import INFINITE
@@ -232,7 +232,7 @@ def _named_path(call: str, path: Any) -> str:
 
 def _shared(call: str, max_bytes: Any, overwrite: Any) -> dict[str, Any]:
     """Return the checked arguments that all writers of files have."""
-    most = None if max_bytes is None else check_size(call, "max_bytes", max_bytes)
+    most = None if max_bytes is None else check_bytes(call, "max_bytes", max_bytes)
     return {"max_bytes": most, "overwrite": check_flag(call, "overwrite", overwrite)}
 
 

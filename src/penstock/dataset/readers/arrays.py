@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.sizes import check_size
+from penstock.core.sizes import check_bytes
 from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
@@ -76,7 +76,7 @@ def read_hdf5(
     from penstock.sources.chunked.arrays import chunked_files
     from penstock.sources.chunked.hdf5 import open_hdf5
 
-    cache_bytes = check_size("read_hdf5", "cache_bytes", cache_bytes)
+    cache_bytes = check_bytes("read_hdf5", "cache_bytes", cache_bytes)
     found = find_files(paths, "read_hdf5", storage_options=storage_options)
     return reading(chunked_files("read_hdf5", open_hdf5, found, columns, cache_bytes))
 
@@ -106,7 +106,7 @@ def read_zarr(
     from penstock.sources.chunked.arrays import chunked_files
     from penstock.sources.chunked.zarr import open_zarr
 
-    cache_bytes = check_size("read_zarr", "cache_bytes", cache_bytes)
+    cache_bytes = check_bytes("read_zarr", "cache_bytes", cache_bytes)
     found: list[str]
     if (urls := urls_of("read_zarr", paths, storage_options)) is None:
         found = [os.path.expanduser(path) for path in list_folders(paths, "read_zarr")]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from penstock.core.checks import check_count, check_function, check_mapping, check_names, check_text, is_one_of
 from penstock.core.errors import PlanError
-from penstock.core.sizes import check_size
+from penstock.core.sizes import check_bytes
 from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
@@ -65,7 +65,7 @@ def read_parquet(
     from penstock.sources.arrow.parquet import footer, parquet_files
     from penstock.sources.unreadable import with_unreadable
 
-    cache_bytes = check_size("read_parquet", "cache_bytes", cache_bytes)
+    cache_bytes = check_bytes("read_parquet", "cache_bytes", cache_bytes)
 
     def make(files: list[str], _: Collection[str]) -> BlockedSource:
         return parquet_files(files, columns, filters, nulls, cache_bytes)
@@ -105,7 +105,7 @@ def read_arrow(
     from penstock.sources.arrow.files import arrow_files, batches_of
     from penstock.sources.unreadable import with_unreadable
 
-    cache_bytes = check_size("read_arrow", "cache_bytes", cache_bytes)
+    cache_bytes = check_bytes("read_arrow", "cache_bytes", cache_bytes)
 
     def make(files: list[str], _: Collection[str]) -> BlockedSource:
         return arrow_files(files, columns, nulls, cache_bytes)
@@ -165,8 +165,8 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     columns = None if columns is None else check_names("read_csv", "columns", columns)
     names = None if names is None else check_names("read_csv", "names", names)
     types = None if types is None else check_mapping("read_csv", "types", types)
-    block_bytes = check_size("read_csv", "block_bytes", block_bytes)
-    cache_bytes = check_size("read_csv", "cache_bytes", cache_bytes)
+    block_bytes = check_bytes("read_csv", "block_bytes", block_bytes)
+    cache_bytes = check_bytes("read_csv", "cache_bytes", cache_bytes)
     for name, value in (("delimiter", delimiter), ("quote", quote)):
         if value is None and name == "quote":
             continue
@@ -246,7 +246,7 @@ def read_sql(  # noqa: PLR0913 - databases differ
     check_text("read_sql", "key", key)
     columns = None if columns is None else check_names("read_sql", "columns", columns)
     check_count("read_sql", "rows_per_block", rows_per_block, least=1)
-    cache_bytes = check_size("read_sql", "cache_bytes", cache_bytes)
+    cache_bytes = check_bytes("read_sql", "cache_bytes", cache_bytes)
     if isinstance(connection, str | os.PathLike):
         connection = _database(os.fspath(connection), storage_options)
     else:

@@ -190,7 +190,7 @@ def _check_codes(array: Any, path: str, row_of: Callable[[int], int]) -> None:
 def wrong_code(array: Any) -> tuple[int, int] | None:
     """Return the place and code of the first value with a code outside the dictionary; `None` if there is none."""
     codes = array.indices
-    codes = (codes.fill_null(0) if codes.null_count else codes).to_numpy(zero_copy_only=False)
+    codes = _integers(codes.fill_null(0) if codes.null_count else codes)
     most = len(array.dictionary)
     if not len(codes) or (codes.min() >= 0 and codes.max() < most):
         return None
@@ -226,7 +226,7 @@ def _shaped(
 def _texts(array: Any) -> DecodedColumn:
     arrow = _arrow()
     if arrow.types.is_dictionary(array.type):
-        return Codes(_objects(array.dictionary), array.indices.to_numpy(zero_copy_only=False))
+        return Codes(_objects(array.dictionary), _integers(array.indices))
     if str(array.type).endswith("_view"):
         array = array.cast(str(array.type).removesuffix("_view"))
     elif arrow.types.is_fixed_size_binary(array.type):
@@ -247,9 +247,25 @@ def _numbers(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         array = array.cast(arrow.float64())
     if dtype.kind in "mM":
         array = array.view(arrow.int32() if array.type.bit_width == 32 else arrow.int64())
-        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+        numbers = _integers(array)
         return numbers.astype(np.int64, copy=False).view(dtype) if numbers.itemsize == 8 else numbers.astype(dtype)
-    return array.to_numpy(zero_copy_only=False)
+    if arrow.types.is_boolean(array.type):
+        return _view(array.cast(arrow.uint8()), np.dtype(np.uint8)).view(np.bool_)
+    return _view(array, dtype)
+
+
+def _integers(array: Any) -> NDArray[Any]:
+    return _view(array, np.dtype(str(array.type)))
+
+
+def _view(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a view of values of a fixed size, without nulls; `to_numpy` would load pandas, which takes a second."""
+    _, values = array.buffers()
+    if not len(array):
+        return np.empty(0, dtype)
+    found = np.frombuffer(values, dtype, len(array), array.offset * dtype.itemsize)
+    found.flags.writeable = False
+    return found
 
 
 def _as_list(array: Any) -> Any:
@@ -263,7 +279,7 @@ def _as_list(array: Any) -> Any:
 
 def _lengths(array: Any) -> NDArray[np.int64]:
     if not array.null_count and hasattr(array, "offsets") and "view" not in str(array.type)[:16]:
-        return np.diff(array.offsets.to_numpy()).astype(np.int64, copy=False)
+        return np.diff(_integers(array.offsets)).astype(np.int64, copy=False)
     compute = require("pyarrow.compute", extra="arrow", purpose="this data")
     return compute.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
 
