@@ -73,8 +73,11 @@ def test_export_and_clear(folder, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     assert main(["cache", "export", folder, str(tmp_path / "a.parquet")]) == 0
     assert [row["name"] for row in ps.read_parquet(str(tmp_path / "a.parquet"))] == [f"row {i}" for i in range(300)]
-    assert main(["cache", "clear", folder]) == 1
-    assert "remove the folder yourself" in capsys.readouterr().err
+    assert main(["cache", "clear", folder]) == 0
+    assert "nothing to clear. A saved dataset is kept" in capsys.readouterr().out
+    for option in (["--key", "5ab1"], ["--keep-latest"]):
+        assert main(["cache", "clear", folder, *option]) == 1
+        assert "a saved dataset has none" in capsys.readouterr().err
     assert len(ps.Dataset.load(folder)) == 300
 
 

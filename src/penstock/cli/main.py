@@ -211,18 +211,22 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
         "ls": "list the keys in a folder, with rows and sizes",
         "info": "describe one key: the parts it was made of, its rows and elements",
         "verify": "compare the checksum of every row",
-        "clear": "remove all keys, or some",
+        "clear": "remove all keys, or some; of a saved dataset at a URL, what saves have left there that did not end",
         "export": "write the elements of one key to a Parquet or Arrow file",
     }
     for name, text in told.items():
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=STATUSES)
-        command.add_argument("folder", metavar="FOLDER", help="the path given to ds.cache(path) or ds.save(path)")
+        command.add_argument(
+            "folder", metavar="FOLDER", help="the path or URL given to ds.cache(path) or ds.save(path)"
+        )
         if name != "ls":
             command.add_argument(
                 "--key", metavar="KEY", help="the key, or its beginning (default: the only one, or all)"
             )
         if name == "clear":
-            command.add_argument("--keep-latest", action="store_true", help="remove all keys but the one begun last")
+            command.add_argument(
+                "--keep-latest", action="store_true", help="remove all keys of a cache but the one begun last"
+            )
         if name == "export":
             command.add_argument("to", metavar="TO", help="the file to write: out.parquet, out.arrow or out.feather")
             command.add_argument("--overwrite", action="store_true", help="replace an existing file")

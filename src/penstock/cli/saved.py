@@ -11,12 +11,12 @@ import numpy as np
 from penstock.cli.cache import say_damaged, when, write_elements
 from penstock.cli.files.amounts import many, size
 from penstock.cli.terminal import Terminal
-from penstock.core.errors import DataError
+from penstock.core.errors import DataError, PlanError
 from penstock.sources.saved.manifest import NAME
 from penstock.sources.saved.reading import SavedSource, saved
-from penstock.sources.saved.remote import SavedObjects, objects_left_over, saved_objects
+from penstock.sources.saved.remote import SavedObjects, saved_objects
+from penstock.sources.saved.remote_writing import delete_left_over, first_named, objects_left_over
 from penstock.storage.remote.file import RemoteFile, is_url
-from penstock.storage.remote.writing import delete_objects
 
 _ROWS_AT_ONCE = 1 << 12
 
@@ -79,13 +79,20 @@ def verify_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> 
 
 
 def clear_saved(folder: str, terminal: Terminal, *, key: str | None = None, keep_latest: bool = False) -> bool:
-    """Delete what saves to a URL have left that did not end; refuse to remove a saved dataset."""
-    if is_url(folder) and (left := objects_left_over(folder)):
-        delete_objects(left, None)
+    """Delete what saves to a URL have left that did not end; keep a saved dataset."""
+    if key is not None or keep_latest:
+        raise PlanError(
+            f"{folder}: --key and --keep-latest choose among the keys of a cache, and a saved dataset has none"
+        )
+    left = delete_left_over(folder) if is_url(folder) else []
+    if left:
+        for each in left:
+            terminal.show(f"deleted {each}", 0)
         terminal.say(f"{folder}: deleted {_amount(left)} of saves that did not end", 0)
         return True
-    _chosen(folder, key)
-    raise DataError(f"{folder}: it is a saved dataset, which no pipeline makes again; remove the folder yourself")
+    _chosen(folder, None)
+    terminal.say(f"{folder}: nothing to clear. A saved dataset is kept; to delete it, remove the folder.", 0)
+    return True
 
 
 def export_saved(folder: str, to: str, terminal: Terminal, *, key: str | None = None, overwrite: bool = False) -> bool:
@@ -117,8 +124,9 @@ def _left_over(folder: str) -> str:
     if not left:
         return ""
     return (
-        f"also there: {_amount(left)} of saves that were ended before they were complete, or are under way. If no "
-        f"program saves there, `penstock cache clear {folder}` deletes them, and keeps a complete dataset."
+        f"also there: {_amount(left)} of saves that were ended before they were complete, or are under way: "
+        f"{first_named([each.rpartition('/')[2] for each in left])}. If no program saves or copies anything there, "
+        f"`penstock cache clear {folder}` deletes them, and keeps a complete dataset."
     )
 
 

@@ -204,31 +204,6 @@ def test_the_command_reads_it(store, tmp_path, capsys, monkeypatch):
     assert "no such object" in capsys.readouterr().err
 
 
-def test_what_a_killed_save_has_left_is_named_and_deleted_by_the_command(store, capsys):
-    saved(["one", "two"])
-    left = [each for each in store.find("/saved") if not each.endswith(NAME)]
-    assert len(left) == 3
-    store.rm(f"/saved/a/{NAME}")  # which a save sends last
-    assert main(["cache", "info", URL]) == 1
-    assert "also there: 3 objects (" in capsys.readouterr().err
-    saved(["one", "two"])
-    D.range(3).save(f"{URL}/below", storage_options=OPTIONS)
-    D.range(4).save("memory://saved/beside", storage_options=OPTIONS)
-    store.pipe_file("/saved/a/leaf-notes.txt", b"mine")
-    assert main(["cache", "info", URL]) == 0
-    assert "also there: 3 objects (" in " ".join(capsys.readouterr().out.split())
-    assert main(["cache", "clear", URL]) == 0
-    assert "deleted 3 objects (" in capsys.readouterr().out
-    assert not set(left).intersection(store.find("/saved"))
-    assert store.exists("/saved/a/leaf-notes.txt")
-    assert list(D.load(URL, storage_options=OPTIONS)) == ["one", "two"]
-    for folder, says in ((URL, "it is a saved dataset"), ("memory://saved", "no such object")):
-        assert main(["cache", "clear", folder]) == 1
-        assert says in capsys.readouterr().err
-    assert list(D.load(f"{URL}/below", storage_options=OPTIONS)) == [0, 1, 2]
-    assert list(D.load("memory://saved/beside", storage_options=OPTIONS)) == [0, 1, 2, 3]
-
-
 def test_a_pattern_of_several_folders_is_refused(store):
     for name in "ab":
         D.range(3).save(f"memory://saved/{name}", storage_options=OPTIONS)

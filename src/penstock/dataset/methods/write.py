@@ -48,8 +48,9 @@ class Write(Iterate[T_co]):
         after loading.
 
         The folder appears under its name once it is complete. An existing folder raises a `FileExistsError`; with
-        `overwrite`, an existing saved dataset is replaced. At a URL, whose store is opened with `storage_options`, the
-        dataset can be loaded once all files are sent.
+        `overwrite`, an existing saved dataset is replaced, and other folders still raise it. At a URL, whose store is
+        opened with `storage_options`, the dataset can be loaded once all files are sent, and rows of one that it
+        replaces raise an error from then on.
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp()) / "squares"
@@ -70,7 +71,7 @@ class Write(Iterate[T_co]):
             if is_local:
                 sources.saved.writing.save(it, folder, **settings)
             else:
-                sources.saved.remote.save_to_url(it, folder, storage_options, **settings)
+                sources.saved.remote_writing.save_to_url(it, folder, storage_options, **settings)
 
     def write_tfrecord(
         self,

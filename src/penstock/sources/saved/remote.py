@@ -1,12 +1,9 @@
-"""Read and write datasets of `ds.save(url)` in remote stores: rows by ranges, their places once as a whole."""
+"""Read datasets of `ds.save(url)` in remote stores: rows by ranges, their places once as a whole."""
 
 from __future__ import annotations
 
 import math
-import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -29,16 +26,12 @@ from penstock.sources.saved.reading import (
     shape_fits,
 )
 from penstock.sources.saved.sums import CheckedBlocks, Sums, parsed_sums
-from penstock.sources.saved.writing import write_files
 from penstock.storage.local import Extent, file_size, read_extent
 from penstock.storage.remote.fetcher import fetcher
 from penstock.storage.remote.file import RemoteFile, shown_url
-from penstock.storage.remote.listing import find_below, find_objects
+from penstock.storage.remote.listing import find_objects
 from penstock.storage.remote.opened import open_parts
 from penstock.storage.remote.stores import scheme_of, split_url
-from penstock.storage.remote.writing import delete_objects, write_to_url
-
-_PART = re.compile(r"leaf-\d+-[0-9a-f]{8}(\.\w+)?\.npy|penstock-[0-9a-f]{8}\.crc32c")  # names that `save_to_url` gives
 
 
 @frozen(eq=False)
@@ -236,14 +229,14 @@ class TextRowsOfObject(ObjectRows):
 def saved_objects(url: str, options: Mapping[str, Any] | None) -> SavedObjects:
     """Return the source of `Dataset.load` of a URL: the objects are found now, and read later."""
     folder = shown_url(url).rstrip("/")
-    manifest = _manifest(url, options)
+    manifest = manifest_at(url, options)
     while True:
         names = [*manifest.files, *([] if manifest.crc32c is None else [manifest.sums])]
         try:
-            found = find_objects([_below(url, name) for name in names], options) if names else []
+            found = find_objects([below_url(url, name) for name in names], options) if names else []
             break
         except FileNotFoundError as error:
-            again = _manifest(url, options)
+            again = manifest_at(url, options)
             if again == manifest:  # otherwise another dataset has replaced it meanwhile
                 raise DataError(f"load({folder!r}): {error}; copy the whole folder again, or save it again") from None
             manifest = again
@@ -253,11 +246,12 @@ def saved_objects(url: str, options: Mapping[str, Any] | None) -> SavedObjects:
     return SavedObjects(folder, manifest, objects)
 
 
-def _manifest(url: str, options: Mapping[str, Any] | None) -> Manifest:
+def manifest_at(url: str, options: Mapping[str, Any] | None) -> Manifest:
+    """Return the manifest of the saved dataset in a folder of a store; raise a `FileNotFoundError` if there is none."""
     split_url(url, options)  # to refuse an impossible one
     folder = shown_url(url).rstrip("/")
     try:
-        file, *others = find_objects([_below(url, NAME)], options)
+        file, *others = find_objects([below_url(url, NAME)], options)
     except FileNotFoundError as error:
         error.add_note(f"load({folder!r}): expected a folder that ds.save(url) wrote, with its {NAME}")
         raise
@@ -266,52 +260,10 @@ def _manifest(url: str, options: Mapping[str, Any] | None) -> Manifest:
     return parsed_manifest(folder, read_extent(file, 0, file_size(file)))
 
 
-def _below(url: str, name: str) -> str:
+def below_url(url: str, name: str) -> str:
+    """Return the URL of a name in a folder."""
     if "?" in url and scheme_of(url) == "http":
         raise PlanError(
             f"{shown_url(url)}: a URL with a query is one object, and a saved dataset is a folder of several"
         )
     return f"{url}{name}" if url.endswith("/") else f"{url}/{name}"
-
-
-def save_to_url(
-    elements: Iterable[Any], url: str, options: Mapping[str, Any] | None, *, fingerprint: str, overwrite: bool
-) -> None:
-    """Write the elements of a dataset into a folder of a store, whose manifest is the last object that is sent.
-
-    The others have new names, so a dataset that is replaced can be loaded until then. Its objects are deleted in the
-    end. Raise a `FileExistsError` if there is a dataset, unless `overwrite`.
-    """
-    split_url(url, options)  # to refuse an impossible one
-    tag = f"-{os.urandom(4).hex()}"
-
-    def write(path: str) -> list[str]:
-        folder = os.path.dirname(path)
-        made = write_files(elements, folder, fingerprint, tag)
-        made.write(folder)
-        return [os.path.join(folder, name) for name in (*made.files, made.sums, NAME)]
-
-    replaced = None
-    if overwrite:
-        with suppress(FileNotFoundError, DataError):
-            replaced = _manifest(url, options)
-    write_to_url(write, _below(url, NAME), options, in_shards=False, overwrite=overwrite)
-    if replaced is not None:
-        delete_objects([_below(url, name) for name in (*replaced.files, replaced.sums)], options)
-
-
-def objects_left_over(url: str, options: Mapping[str, Any] | None = None) -> list[RemoteFile]:
-    """Return the objects in the folder of a dataset that belong to saves that did not end, or have not ended yet.
-
-    Their names are those of parts of a dataset that its manifest, if there is one, does not have. Folders below it are
-    other datasets. A web server has no listing, so nothing is known of it.
-    """
-    if scheme_of(url) == "http":
-        return []
-    used: set[str] = set()
-    with suppress(FileNotFoundError):
-        manifest = _manifest(url, options)
-        used = {*manifest.files, manifest.sums}
-    folder = split_url(url, options)[1].strip("/")
-    there = ((*each.key.rpartition("/"), each) for each in find_below(url, options))
-    return [file for above, _, name, file in there if above == folder and name not in used and _PART.fullmatch(name)]

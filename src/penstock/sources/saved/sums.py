@@ -42,7 +42,7 @@ class Sums(NamedTuple):
         return error
 
 
-def write_sums(folder: str, names: Sequence[str], to: str = SUMS) -> int:
+def write_sums(folder: str, names: Sequence[str]) -> int:
     """Write the checksums of the blocks of some files, one file after another; return the checksum of these."""
     found: list[int] = []
     for name in names:
@@ -50,7 +50,7 @@ def write_sums(folder: str, names: Sequence[str], to: str = SUMS) -> int:
             while block := file.read(CHECKSUM_BLOCK):
                 found.append(crc32c(block))
     content = np.array(found, "<u4").tobytes()
-    with open(os.path.join(folder, to), "wb") as file:
+    with open(os.path.join(folder, SUMS), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -99,9 +99,12 @@ def write_files(elements: Iterable[Any], folder: str, fingerprint: str, tag: str
     sizes = {name: os.path.getsize(os.path.join(folder, name)) for leaf in described for name in leaf.files}
     untagged = tuple(replace(leaf, file=f"leaf-{index}") for index, leaf in enumerate(described))
     content = repr((length, nesting, untagged, [leaf.digests() for leaf in leaves]))
-    root, extension = os.path.splitext(SUMS)
-    sums = f"{root}{tag}{extension}"
-    crc = write_sums(folder, [name for leaf in described for name in leaf.files], sums)
+    crc = write_sums(folder, [name for leaf in described for name in leaf.files])
+    sums = SUMS
+    if tag:
+        root, extension = os.path.splitext(SUMS)
+        sums = f"{root}{tag}-{crc:08x}{extension}"  # a name that its content proves
+        os.rename(os.path.join(folder, SUMS), os.path.join(folder, sums))
     return Manifest(length, nesting, described, sizes, digest(content.encode()), fingerprint, crc, sums)
 
 
