@@ -38,8 +38,8 @@ ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format collection native-test bench fuzz mutations laws shuffled gpu-check build-tools environment \
-  frameworks system clean
+.PHONY: help demo test tested lint format collection native-test bench fuzz mutations laws shuffled gpu-check build-tools \
+  environment frameworks system clean
 
 help: ## Say what there is.
 	@echo "Penstock. What you can ask for:"
@@ -50,7 +50,10 @@ demo: $(VENV)/installed-demo ## Install into .venv and run the demo on real data
 	@$(BIN)/penstock demo $(ARGS)
 
 test: environment ## Install into .venv, lint, check types and contracts, build, run all tests.
-	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=line lint native-test collection
+	@$(MAKE) --no-print-directory -j $(JOBS) lint native-test tested
+
+# The tests begin while types are checked, which takes one core.
+tested: collection native-test
 	$(call say,Running the tests and the examples in the documentation)
 	@$(BIN)/python -m pytest $(TESTERS) --hypothesis-profile=ci $(ARGS) || { \
 	  echo "==> Running what failed once more, alone: what passes now depends on a busy machine, and is to be mended"; \
