@@ -47,9 +47,11 @@ def printed(name: str, *arguments: str, ignored: tuple[str, ...] = ()) -> str:
 
 
 FORKS = """
-import json, os, runpy, sys, warnings
+import functools, json, os, runpy, sys, warnings
 import sklearn.datasets, torch, torch._dynamo  # which optimizers import
 warnings.filterwarnings("ignore", "This process .* is multi-threaded")  # the threads of BLAS and PyTorch are idle here
+ranks = torch.multiprocessing  # whose processes import PyTorch again unless they are forked
+ranks.spawn = functools.partial(ranks.start_processes, start_method="fork")
 for line in sys.stdin:
     path, ignored, told = json.loads(line)
     program = os.fork()
@@ -116,10 +118,8 @@ def test_training_with_torch_resumes_to_the_same_loss(torch_program):
     assert share_of(told, "of the digits held out") > 95
 
 
-@pytest.mark.timeout(300)  # five processes import PyTorch
-def test_torch_goes_on_with_three_processes_instead_of_two():
-    needs("torch")
-    told = printed("torch_ddp.py")
+def test_torch_goes_on_with_three_processes_instead_of_two(torch_program):
+    told = torch_program("torch_ddp.py")
     assert "2 processes: stopped in epoch 1 after 5 batches" in told
     assert "19 ledgers of 6 epochs: each record exactly once" in told  # two of each of 2 ranks, five of each of 3
     assert share_of(told, "of 297 digits held out") > 95
