@@ -65,7 +65,8 @@ def test_a_system_without_room_for_processes_gets_threads(monkeypatch):
 
 SEES = """
 def seen(x):
-    return {"flags": str(sys.flags.optimize), "cwd": os.getcwd(), "path": str(sys.path[0]), "argv": str(sys.argv[-1]),
+    return {"flags": str(sys.flags.bytes_warning), "cwd": os.getcwd(), "path": str(sys.path[0]),
+            "argv": str(sys.argv[-1]),
             "hash": hash("text"), "main": str("warm" in vars(sys.modules["__main__"])),
             "omp": os.environ["OMP_NUM_THREADS"],
             "stdin": os.readlink("/proc/self/fd/0"), "ignores": str(signal.getsignal(signal.SIGINT) == signal.SIG_IGN),
@@ -80,7 +81,7 @@ print({name: sorted({each[name] for each in made}, key=str) for name in made[0]}
 
 
 def test_a_worker_has_the_flags_and_folder_of_its_parent_and_runs_nothing_of_its_script(tmp_path):
-    done = run(SEES, "-O", cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    done = run(SEES, "-b", cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr
     seen = eval(done.stdout)
     assert seen["flags"] == ["1"]
