@@ -82,8 +82,10 @@ def number_of(x):
     return int.from_bytes(x[:8], "little")
 
 
-@pytest.mark.parametrize("size", [8, 200])
-@pytest.mark.parametrize(("buffer", "classes"), [(40, 40), (100, 100), (1000, 1000), (1000, 500), (5000, 1000)])
+@pytest.mark.parametrize(
+    ("buffer", "classes", "size"),
+    [(40, 40, 8), (100, 100, 8), (1000, 1000, 8), (1000, 500, 8), (5000, 1000, 8), (40, 40, 200), (1000, 500, 200)],
+)
 def test_a_buffer_of_bytes_mixes_at_least_as_well_as_a_reservoir_of_as_many(buffer, classes, size):
     ds = Dataset.range(COUNT).filter(everything)
     ds = (ds if size == 8 else ds.map(sized)).shuffle(buffer_bytes=buffer * size, seed=1)

@@ -21,7 +21,7 @@ from tests.workers import PATIENCE, await_workers
 ROOT = Path(__file__).resolve().parents[3]
 D = ps.Dataset
 PROC = Path("/proc/self")
-ABANDONED = 250
+ABANDONED = 100
 DATA = np.arange(40_000).reshape(-1, 4)
 WAYS = {
     "inline": D.range(100).map(abs).batch(4).with_options(ps.Options(executor="inline")),
@@ -95,6 +95,7 @@ ENDS = {
     "terminated": "os.kill(os.getpid(), signal.SIGTERM)",
     "break": "break",
 }
+OTHERS = [("spawn", True), ("forkserver", False)]  # each with one end of a kind
 
 
 def is_alive(pid):
@@ -106,9 +107,10 @@ def is_alive(pid):
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open") or not PROC.is_dir(), reason="there are no pidfds here")
 @pytest.mark.parametrize(
-    ("context", "from_factory"), [("spawn", False), ("spawn", True), ("fork", False), ("forkserver", False)]
+    ("context", "from_factory", "end"),
+    [(context, False, end) for context in ("spawn", "fork") for end in ENDS]
+    + [(context, from_factory, end) for context, from_factory in OTHERS for end in ("exception", "killed", "break")],
 )
-@pytest.mark.parametrize("end", ENDS)
 def test_the_end_of_the_process_leaves_no_process_and_no_file(end, context, from_factory, tmp_path, tmp_path_factory):
     program = tmp_path / "program.py"
     program.write_text(
