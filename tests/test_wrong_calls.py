@@ -144,9 +144,9 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             r"write_tar\(encoders=\[3\]\): expected a dict",
         ),
         (
-            lambda: ps.Dataset.from_source([]).write_tar("x.tar", max_bytes="9"),
+            lambda: ps.Dataset.from_source([]).write_tar("x.tar", max_bytes=9.5),
             TypeError,
-            r"write_tar\(max_bytes='9'\): expected a whole",
+            r"write_tar\(max_bytes=9\.5\): expected a whole",
         ),
         (
             lambda: ps.Dataset.from_source([]).write_tfrecord(None),

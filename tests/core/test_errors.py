@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 
 import pytest
 
+import penstock as ps
 from penstock.core import errors
 
 KINDS = {
@@ -48,3 +50,40 @@ def test_a_warning_has_its_code_after_pickling():
     assert (str(warning), warning.code) == ("PS101: ...", "PS101")
     assert isinstance(warning, UserWarning)
     assert not isinstance(warning, errors.PenstockError)
+
+
+@pytest.mark.parametrize("key", ["x" * 10**5, "\x1b[31mred\x07", b"\x1b" * 10**5])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda key: ps.Dataset.from_source([{key: 1}, {"b": 1}]).batch(2),
+        lambda key: ps.Dataset.from_source([{key: 1}]).map(abs, on="missing"),
+        lambda key: ps.Dataset.from_source([{"a": 1}]).map(abs, on=key if isinstance(key, str) else "b"),
+        lambda key: ps.Dataset.range(3).filter(lambda x: key),
+    ],
+)
+def test_messages_have_no_control_characters_and_no_endless_lines(key, make):
+    with pytest.raises(ps.errors.PenstockError) as caught:
+        list(make(key))
+    lines = "".join(traceback.format_exception_only(caught.value)).splitlines()
+    assert max(map(len, lines)) < 4100
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("value", ["x" * 10**5, b"\x1b" * 10**5])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda value: ps.Dataset.range(3).batch(value),
+        lambda value: ps.Dataset.range(3).batch(2, value),
+        lambda value: ps.Dataset.range(3).shuffle(seed=value),
+        lambda value: ps.Options(executor=value),
+        ps.read_files,
+        lambda value: ps.Switch({value: 3}),
+        ps.Dataset,
+    ],
+)
+def test_wrong_arguments_are_shortened(call, value):
+    with pytest.raises((TypeError, ValueError, FileNotFoundError)) as caught:
+        call(value)
+    assert len(str(caught.value)) < 1000

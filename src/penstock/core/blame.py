@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from penstock.core.frozen import frozen
+from penstock.core.shown import as_message
 
 _KEPT = "_penstock_blames"
 """The attribute of an exception: it stays where an exception is pickled as Python does by itself, as its notes do."""
@@ -119,7 +120,7 @@ def note_blames(error: BaseException) -> None:
     for at, blame in enumerate(blames):
         if not blame.is_noted:
             for note in _notes(blame, blames[:at]):
-                error.add_note(note)
+                error.add_note(as_message(note))
     _keep(error, tuple(replace(blame, is_noted=True) for blame in blames))
 
 

@@ -49,7 +49,7 @@ def check_flag(call: str, name: str, value: object) -> bool:
     TypeError: batch(drop_remainder=4): expected True or False, not int
     """
     if type(value).__name__ not in ("bool", "bool_"):  # NumPy's is called either
-        raise TypeError(f"{call}({name}={value!r}): expected True or False, not {type(value).__name__}")
+        raise TypeError(f"{call}({name}={value!r:.80}): expected True or False, not {type(value).__name__}")
     return bool(value)
 
 
@@ -192,7 +192,7 @@ def whole(call: str, name: str, value: object) -> int:
     try:
         return operator.index(value)  # pyright: ignore[reportArgumentType] - refused just below
     except TypeError:
-        raise TypeError(f"{call}({name}={value!r}): expected a whole number, not {type(value).__name__}") from None
+        raise TypeError(f"{call}({name}={value!r:.80}): expected a whole number, not {type(value).__name__}") from None
 
 
 def check_content(what: str, value: Any) -> bytes:

@@ -21,14 +21,17 @@ BudgetWarning(UserWarning)            a pipeline that runs, but cannot do all it
 
 from __future__ import annotations
 
-from penstock.core.shown import without_credentials
+from penstock.core.shown import as_message
 
 
 class PenstockError(Exception):
-    """The base of every error raised by Penstock itself. Texts in it have no credentials of URLs."""
+    """The base of every error raised by Penstock itself.
+
+    Texts in it have no credentials of URLs, no control characters and no endless lines, whatever the elements have.
+    """
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(without_credentials(each) if isinstance(each, str) else each for each in args))
+        super().__init__(*(as_message(each) if isinstance(each, str) else each for each in args))
 
 
 class PlanError(PenstockError, ValueError):

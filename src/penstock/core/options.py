@@ -11,6 +11,7 @@ from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
 from penstock.core.frozen import frozen
 from penstock.core.renamed import hint_of
+from penstock.core.shown import displayable
 from penstock.core.sizes import check_bytes
 
 if TYPE_CHECKING:
@@ -94,13 +95,13 @@ class Options:
         for name in settings:
             if name not in known:
                 told = hint_of("Options", name) or f"; {_meant(name, known)}"
-                raise TypeError(f"Options({name}=): there is no such setting{told}")
+                raise TypeError(f"Options({displayable(name):.80}=): there is no such setting{told}")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
         if isinstance(self.executor, str) and self.executor not in EXECUTORS:
             raise ValueError(
-                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads', 'processes', "
+                f"Options(executor={self.executor!r:.80}): expected 'auto', 'inline', 'threads', 'processes', "
                 "'ray' or a concurrent.futures.Executor"
             )
         if isinstance(self.executor, type):

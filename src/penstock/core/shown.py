@@ -12,6 +12,7 @@ CREDENTIAL_NAMES = (
 _WEB = r"(?i)https?://[^\s\"'<>]+"
 _USER = r"(?<=://)[^/?#@]*@"
 _PART = r"([?&;]([^=&;?]+)=)[^&;]+"
+_LONGEST_LINE = 4000  # characters
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -24,6 +25,21 @@ def displayable(text: str) -> str:
     ('caf\\udce9', '\\x1b[31mred', 'two\nlines')
     """
     return without_credentials(text).translate(_CONTROLS).encode("utf-8", "backslashreplace").decode()
+
+
+def as_message(text: str) -> str:
+    """Return a text for a message: displayable, with the middle left out of lines that are too long to be read.
+
+    >>> len(as_message("a" * 10**6)), as_message("x")
+    (4000, 'x')
+    """
+    if len(text) > _LONGEST_LINE:
+        head = _LONGEST_LINE * 3 // 4
+        tail = _LONGEST_LINE - head - 1
+        text = "\n".join(
+            line if len(line) <= _LONGEST_LINE else f"{line[:head]}…{line[-tail:]}" for line in text.split("\n")
+        )
+    return displayable(text)
 
 
 def without_credentials(text: str) -> str:

@@ -11,6 +11,7 @@ from penstock.core.attributes import UnknownKeyError
 from penstock.core.closing import Closing
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
+from penstock.core.shown import displayable
 from penstock.core.sizes import check_bytes
 from penstock.dataset.dataset import Dataset
 from penstock.feed.feed import ElementIterator, FrameworkFeed
@@ -100,7 +101,8 @@ class Switch(Closing):
             raise ValueError("Switch(): expected at least one dataset, such as Switch(train=ds, val=other)")
         for name, each in given.items():
             if not isinstance(each, Dataset | FrameworkFeed):
-                raise TypeError(f"Switch({name}=): expected a dataset or a feed, not {type(each).__name__}")
+                what = f"Switch({displayable(str(name)):.80}=)"
+                raise TypeError(f"{what}: expected a dataset or a feed, not {type(each).__name__}")
         if memory_budget is not None:
             memory_budget = check_bytes("Switch", "memory_budget", memory_budget, least=len(given))
         self._passes = {name: SwitchedPass(each) for name, each in _sharing(given, memory_budget).items()}

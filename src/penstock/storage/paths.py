@@ -169,10 +169,10 @@ def _refuse(pattern: str, path: str) -> NoReturn:
             break
     shown = os.path.abspath(folder or os.curdir)
     if os.path.isdir(shown):
-        raise FileNotFoundError(f"no file matches {pattern!r}: looked in {shown}, which has {_content(shown)}")
+        raise FileNotFoundError(f"no file matches {pattern!r:.400}: looked in {shown}, which has {_content(shown)}")
     parent = nearest_folder(shown)
     raise FileNotFoundError(
-        f"no file matches {pattern!r}: the folder {shown} does not exist; the nearest that does is {parent}"
+        f"no file matches {pattern!r:.400}: the folder {shown} does not exist; the nearest that does is {parent}"
     )
 
 

@@ -154,7 +154,7 @@ def _entry(element: Any, part: PathStep, shown: str | None = None) -> PathStep:
         return part
     if shown is None:
         shown = f"type {type(element).__name__}{_with_keys(element)}"
-    raise ElementError(f"there is no {part!r} in an element of {shown}")
+    raise ElementError(f"there is no {part!r:.80} in an element of {shown}")
 
 
 def _with_keys(element: Any) -> str:
@@ -165,5 +165,6 @@ def _with_keys(element: Any) -> str:
     elif is_dataclass(element) and not is_leaf(element):
         keys = [field.name for field in fields(element)]
     if keys:
-        return f" with {', '.join(map(repr, keys[:_MOST_KEYS]))}{', ...' if len(keys) > _MOST_KEYS else ''}"
+        shown = [f"{key!r:.60}" for key in keys[:_MOST_KEYS]] + ["..."] * (len(keys) > _MOST_KEYS)
+        return f" with {', '.join(shown)}"
     return f" of {len(element)} parts" if isinstance(element, list | tuple) else f": {element!r:.80}"
