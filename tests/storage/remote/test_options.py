@@ -47,13 +47,17 @@ def test_a_line_end_after_a_credential_is_named():
     ("name", "value"),
     [
         ("retry_seconds", "5m"), ("retry_seconds", None), ("retry_seconds", -1), ("retry_seconds", math.nan),
-        ("cache_bytes", "10GB"), ("cache_bytes", None), ("cache_bytes", True), ("cache_bytes", math.inf),
+        ("cache_bytes", "10XB"), ("cache_bytes", None), ("cache_bytes", True), ("cache_bytes", math.inf),
         ("cache_dir", 3), (7, "a"),
     ],
 )  # fmt: skip
 def test_an_own_option_of_another_kind_is_named(name, value):
     with pytest.raises(PlanError, match=rf"storage_options=\{{{name!r}: .*\}}: expected"):
         with_checked_own({name: value})
+
+
+def test_the_size_of_the_cache_may_have_a_unit():
+    assert with_checked_own({"cache_bytes": "10GB"}) == {"cache_bytes": 10**10}
 
 
 def test_the_cache_folder_is_absolute(monkeypatch):

@@ -11,7 +11,7 @@ from typing import Any, SupportsFloat, cast
 
 from penstock.core.checks import check_local_path
 from penstock.core.errors import PlanError
-from penstock.core.sizes import check_bytes
+from penstock.core.sizes import parse_size
 
 _S3 = {"key": "access_key_id", "secret": "secret_access_key", "endpoint_url": "endpoint", "region_name": "region"}
 _S3_WORDS = {
@@ -48,7 +48,10 @@ def with_checked_own(given: Mapping[str, Any]) -> dict[str, Any]:
     if (bad := next((name for name in checked if not isinstance(name, str)), None)) is not None:
         raise PlanError(f"storage_options={{{bad!r:.40}: ...}}: expected the name of an option as text")
     if isinstance(size := checked.get("cache_bytes"), str):
-        checked["cache_bytes"] = check_bytes("storage_options", "cache_bytes", size, least=0)
+        try:
+            checked["cache_bytes"] = parse_size(size)
+        except ValueError as error:
+            raise PlanError(f"storage_options={{'cache_bytes': ...}}: {error}") from None
     for name in ("retry_seconds", "cache_bytes"):
         value = checked.get(name, 0)
         if not isinstance(value, SupportsFloat) or isinstance(value, bool) or not float(value) >= 0:
