@@ -7,6 +7,8 @@ import sys
 import traceback
 from pathlib import Path
 
+from penstock.core.shown import without_credentials
+
 _PACKAGE = str(Path(__file__).parent.parent)
 
 _ENVIRONMENT = {  # where a command finds what a program gives as `storage_options=`, by the schemes of URLs
@@ -33,7 +35,7 @@ def for_commands(error: BaseException) -> str:
     >>> for_commands(FileExistsError("a.tar exists already; remove it, or pass overwrite=True"))
     'a.tar exists already; remove it, or pass --overwrite'
     """
-    text = "\n".join([str(error), *getattr(error, "__notes__", ())])
+    text = without_credentials("\n".join([str(error), *getattr(error, "__notes__", ())]))
     names_options = "storage_options=" in text
     for python, command in _IN_COMMANDS:
         text = text.replace(python, command)

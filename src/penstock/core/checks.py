@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.errors import DecodeError
+from penstock.core.shown import without_credentials
 
 MOST = 1 << 62
 """The largest count: twice as many rows still fit an `int64`."""
@@ -100,7 +101,8 @@ def check_path(call: str, name: str, value: object) -> str:
     if not isinstance(path, str):
         raise TypeError(f"{call}({name}={value!r:.80}): expected a path, not {type(value).__name__}")
     if path is not value and _MANGLED_URL.match(path):  # `Path("s3://bucket")` is the folder `s3:`
-        raise ValueError(f"{call}({name}={value!r:.200}): a Path drops a slash of a URL; pass the URL as text")
+        shown = without_credentials(repr(value))
+        raise ValueError(f"{call}({name}={shown:.200}): a Path drops a slash of a URL; pass the URL as text")
     return without_file_scheme(path)
 
 
@@ -113,7 +115,8 @@ def check_local_path(call: str, name: str, value: object) -> str:
     """
     path = check_path(call, name, value)
     if "://" in path:
-        raise ValueError(f"{call}({name}={path!r:.200}): expected a path of this machine, not a URL")
+        shown = without_credentials(repr(path))
+        raise ValueError(f"{call}({name}={shown:.200}): expected a path of this machine, not a URL")
     return path
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from penstock.core.errors import PlanError
 from penstock.core.lazy import require
 from penstock.storage.compression import SUFFIXES, named_compression
+from penstock.storage.remote.file import path_of_url
 from penstock.storage.seekable import Frames, seek_table
 
 WRITTEN = ("gzip", "zlib", "zstd")
@@ -121,7 +122,7 @@ def written_compression(call: str, given: Any, path: str | os.PathLike[str]) -> 
     """
     found = named_compression(call, given)
     if found == "auto":
-        found = SUFFIXES.get(os.fspath(path).rpartition(".")[2].lower())
+        found = SUFFIXES.get(path_of_url(os.fspath(path)).rpartition(".")[2].lower())
     if found not in (None, *WRITTEN):
         raise PlanError(f"{call} writes {', '.join(WRITTEN)} or uncompressed files, not {found}")
     if found == "zstd":

@@ -12,7 +12,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.kernels.files import WRITTEN_TO
 from penstock.storage.local import advise_extents
-from penstock.storage.remote.file import RemoteFile, are_remote
+from penstock.storage.remote.file import RemoteFile, are_remote, path_of_url
 
 SUFFIXES: Mapping[str, str] = {
     "gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zstd": "zstd", "lz4": "lz4",
@@ -92,7 +92,7 @@ def _readable(paths: Sequence[str], compressions: list[str | None]) -> list[str 
 
 def _named(path: str) -> str | None:
     """Return the compression that the name of a file indicates."""
-    return SUFFIXES.get(path.rpartition(".")[2].lower())
+    return SUFFIXES.get(path_of_url(path).rpartition(".")[2].lower())
 
 
 def _misnamed(path: str) -> DataError:

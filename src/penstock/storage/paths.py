@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from penstock.core.checks import check_list, check_path, without_file_scheme
 from penstock.core.errors import PlanError
+from penstock.core.shown import without_credentials
 from penstock.storage.remote.file import is_url, shown_url
 
 INDEX_FOLDER = ".penstock"
@@ -63,7 +64,9 @@ def find_files(
         return sorted(_matches(os.fsdecode(patterns)))
     if not isinstance(patterns, Sequence) or isinstance(patterns, bytearray):
         what = "a path, a pattern or a list of them"
-        raise TypeError(f"{call}({name}={patterns!r:.80}): expected {what}, not {type(patterns).__name__}")
+        raise TypeError(
+            f"{call}({name}={without_credentials(repr(patterns)):.80}): expected {what}, not {type(patterns).__name__}"
+        )
     if not patterns:
         raise PlanError(f"{call}({name}=[]): the list of files or patterns is empty")
     found: list[str] = []
@@ -126,8 +129,11 @@ def urls_of(call: str, patterns: Any, storage_options: StorageOptions, name: str
     given: list[Any] = [patterns] if one or not isinstance(patterns, Sequence) else list(patterns)
     urls = [each for each in given if is_url(each)]
     for each in given:
-        if isinstance(each, os.PathLike) and _URL_AS_PATH.match(text := os.fsdecode(each)):
-            raise PlanError(f"{call}({name}={text!r}): a pathlib.Path drops a slash of a URL; pass the URL as text")
+        if isinstance(each, (str, os.PathLike)) and _URL_AS_PATH.match(text := os.fsdecode(each)):
+            raise PlanError(
+                f"{call}({name}={text!r}): a URL has two slashes after its scheme, of which a pathlib.Path and "
+                "os.path.normpath drop one; pass the URL as text"
+            )
     if storage_options is False:
         if urls:
             raise PlanError(f"{shown_url(urls[0])!r} is a URL; {call} reads only files of the local file system")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pathlib
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.cli.main import main
 
 SECRET = "s3cr3t0a1b"
 
@@ -22,6 +24,52 @@ def listed(server, folder):
     base = f"http://127.0.0.1:{server.port}/data"
     urls = [f"{base}/{i}.txt?id={i}&X-Amz-Signature={SECRET}{i}" for i in range(40)]
     return ps.Dataset.list_files(urls, storage_options={"cache_bytes": 0})
+
+
+@pytest.mark.parametrize("name", ["q-signature", "unknown", ""])
+def test_a_source_shows_none_and_a_state_has_none(name, server, folder):
+    (folder / "a.txt").write_bytes(b"x\ny\n")
+    query = f"{name}={SECRET}" if name else SECRET
+    ds = ps.read_text(f"http://127.0.0.1:{server.port}/data/a.txt?{query}", storage_options={"cache_bytes": 0})
+    it = ds.iterator(epoch=0)
+    assert next(it) == "x"
+    for text in (repr(ds), str(ds.explain()), json.dumps(it.state_dict()), str(ds.describe())):
+        assert SECRET not in text
+
+
+def wrong_urls(server):
+    signed = f"http://127.0.0.1:{server.port}/data/a.tar?X-Amz-Signature={SECRET}"
+    path = pathlib.Path(signed)
+    return [
+        lambda: ps.read_text(signed.replace("//", "/", 1)),
+        lambda: ps.read_text(path),
+        lambda: ps.read_text({signed}),
+        lambda: ps.Dataset.load(path),
+        lambda: ps.Dataset.range(3).save(path),
+        lambda: ps.Dataset.range(3).save(signed),
+        lambda: ps.Dataset.range(3).cache(signed),
+        lambda: ps.Dataset.from_tensor_slices([b"x"]).write_tfrecord(signed.replace("a.tar", "a.tfrecord")),
+        lambda: ps.Dataset.from_tensor_slices([b"x"]).write_tfrecord(signed),
+        lambda: ps.read_hdf5(signed, "x"),
+        lambda: ps.read_sql(path, "t", key="id"),
+    ]
+
+
+@pytest.mark.parametrize("i", range(11))
+def test_errors_about_a_url_show_none(i, server):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of several kinds
+        wrong_urls(server)[i]()
+    assert SECRET not in f"{caught.value} {caught.value!r} {getattr(caught.value, '__notes__', '')}"
+
+
+def test_commands_show_none_and_know_the_extension_before_a_query(server, tmp_path, capsys):
+    ps.Dataset.from_tensor_slices([b"x"]).write_tfrecord(tmp_path / "a.tfrecord")
+    base = f"http://127.0.0.1:{server.port}/data"
+    for name, says in (("out.tar", "files cannot be written to signed URLs"), ("out.foo", "the extension of")):
+        assert main(["convert", str(tmp_path / "a.tfrecord"), f"{base}/{name}?X-Amz-Signature={SECRET}"]) == 2
+        printed = "".join(capsys.readouterr())
+        assert says in printed
+        assert SECRET not in printed
 
 
 def fails_at_7(url):

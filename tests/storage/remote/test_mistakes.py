@@ -140,9 +140,7 @@ def test_the_words_of_a_key_are_no_reason():
 
 
 def test_a_url_as_a_path_is_said_to_lack_a_slash():
-    with pytest.raises(
-        PlanError, match=r"read_text\(paths='s3:/data/a\.txt'\): a pathlib\.Path drops a slash of a URL"
-    ):
+    with pytest.raises(PlanError, match=r"read_text\(paths='s3:/data/a\.txt'\): a URL has two slashes.* pathlib"):
         ps.read_text(Path("s3://data/a.txt"))
 
 

@@ -24,7 +24,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.core.frozen import frozen
 from penstock.storage.compression import SUFFIXES
 from penstock.storage.indexing import indexes_beside
-from penstock.storage.remote.file import is_url
+from penstock.storage.remote.file import is_url, path_of_url
 from penstock.storage.remote.writing import refuse_existing, write_to_url
 from penstock.storage.shards import existing_shards, shard_exists, shard_names
 
@@ -221,7 +221,7 @@ def _some(dataset: ps.Dataset[Any], count: int) -> Iterator[StoredSample]:
 
 def _compression(target: str, to: str, asked: str | None) -> str | None:
     """Return the compression of the files, as requested or by their name."""
-    suffix = os.path.splitext(to)[1]
+    suffix = os.path.splitext(path_of_url(to))[1]
     named = SUFFIXES.get(suffix[1:].lower())
     if named is not None and (target != "TFRecord" or asked not in (None, named)):
         raise TargetError(f"{to}: a name in {suffix} is for files compressed by {named} as a whole; omit {suffix}")

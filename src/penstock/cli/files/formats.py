@@ -17,6 +17,7 @@ from penstock.storage.compression import SUFFIXES, first_bytes, open_decompresse
 from penstock.storage.file_kinds import HEAD_SIZE, kind_of_head
 from penstock.storage.local import file_size
 from penstock.storage.paths import list_files
+from penstock.storage.remote.file import path_of_url
 
 WHOLE_FILES = "files"
 """The name of the format of files with one element each."""
@@ -125,7 +126,7 @@ def named_format(path: str) -> Format | None:
     >>> named_format("a.tar").name, named_format("a.tfrecord.zst").name, named_format("a.bin")
     ('tar', 'TFRecord', None)
     """
-    lowered = path.lower()
+    lowered = path_of_url(path).lower()
     start, _, last = lowered.rpartition(".")
     inner = start if last in SUFFIXES else lowered
     return next((known for known in FORMATS if inner.endswith(known.extensions or ("\0",))), None)

@@ -11,6 +11,7 @@ from penstock.cli.files.stored import StoredSample
 from penstock.core.frozen import frozen
 from penstock.sources.folder import IMAGE_EXTENSIONS
 from penstock.sources.tar.samples import KEY
+from penstock.storage.remote.file import path_of_url
 
 PATH = "path"
 """The name of the part that holds a file's path below the folder."""
@@ -93,5 +94,5 @@ def _first(path: str) -> str:
 
 
 def _extension(path: str) -> str:
-    extension = os.path.splitext(path)[1][1:].lower()
+    extension = os.path.splitext(path_of_url(path))[1][1:].lower()
     return {"": _FILE, "jpeg": "jpg"}.get(extension, extension)

@@ -210,11 +210,11 @@ class Write(Iterate[T_co]):
 def _named_path(call: str, path: Any) -> str:
     """Return the checked path of a writer; refuse a name of another format, or of a compression that is not made."""
     from penstock.storage.compression import SUFFIXES  # with the writers, not with every import
-    from penstock.storage.remote.file import is_url, shown_url
+    from penstock.storage.remote.file import is_url, path_of_url, shown_url
 
     path = check_path(call, "path", path)
     shown = f"{call}(path={shown_url(path) if is_url(path) else path!r:.200})"
-    start, extension = os.path.splitext(path.partition("?")[0] if is_url(path) else path)
+    start, extension = os.path.splitext(path_of_url(path))
     packed = SUFFIXES.get(extension[1:].lower())
     if packed is not None and call != "write_tfrecord":
         inside = "compression= compresses the columns" if call == "write_parquet" else "compress the members"

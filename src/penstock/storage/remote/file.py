@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from penstock.core.digest import digest
-from penstock.core.shown import CREDENTIAL_NAMES
+from penstock.core.shown import CREDENTIAL_NAMES, is_shown, without_credentials
 from penstock.storage.remote.options import with_checked_own
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
@@ -121,25 +121,43 @@ def url_with_credentials(path: str) -> str:
 def shown_url(url: str) -> str:
     """Return a URL without its credentials: those of a user, and those of a signed query.
 
+    Of other values of the query, those that may be a credential as well are digests, which tell one object from
+    another.
+
     >>> shown_url("https://me:pass@host/a.tar?id=7&X-Amz-Signature=0a1b")
     'https://host/a.tar?id=7'
+    >>> shown_url("https://host/get?id=7&what=a.tar"), shown_url("https://host/get?what=b.tar#sig=0a1b")
+    ('https://host/get?id=7&what=…3082c5300962aebe', 'https://host/get?what=…0ec06f6b4870dca0')
     """
-    if "@" not in url and "?" not in url:
+    if "@" not in url and "?" not in url and "#" not in url:
         return url
-    from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit  # readers of local files import this module
+    from urllib.parse import urlsplit, urlunsplit  # readers of local files import this module
 
     try:
         parts = urlsplit(url)
     except ValueError:
         return url.partition("?")[0].rpartition("@")[2]
-    web = parts.scheme in ("http", "https")
-    host = parts.netloc.rpartition("@")[2] if web else parts.netloc
-    query = parts.query
-    if web and query:
-        kept = [
-            (name, value)
-            for name, value in parse_qsl(query, keep_blank_values=True)
-            if not re.fullmatch(CREDENTIAL_NAMES, name, re.IGNORECASE)
-        ]
-        query = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in kept)
-    return urlunsplit(parts._replace(netloc=host, query=query))
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        return without_credentials(url)
+    query = "&".join(filter(None, map(_shown_part, re.split("&amp;|[&;]", parts.query))))
+    fragment = "" if "=" in parts.fragment else parts.fragment
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment=fragment))
+
+
+def _shown_part(part: str) -> str:
+    """Return a part of a query as it is shown; nothing of a credential."""
+    name, equals, value = part.partition("=") if "=" in part else ("", "", part)
+    if not part or is_shown(part) or value.startswith("…"):
+        return part
+    if equals and re.fullmatch(CREDENTIAL_NAMES, name, re.IGNORECASE):
+        return ""
+    return f"{name}{equals}…{digest(value.encode('utf-8', 'surrogateescape'), size=8)}"
+
+
+def path_of_url(url: str) -> str:
+    """Return a URL without its query, if it is of the web: its end is that of a name.
+
+    >>> path_of_url("https://host/a.tar?id=7"), path_of_url("s3://bucket/why?.tar")
+    ('https://host/a.tar', 's3://bucket/why?.tar')
+    """
+    return re.split("[?#]", url, maxsplit=1)[0] if re.match("https?://", url, re.IGNORECASE) else url
