@@ -16,6 +16,7 @@ from penstock.core.errors import CacheWarning, ElementError
 from penstock.elements.chunks.chunk import Columns, Items
 from penstock.elements.nested.structure import LEAF, flatten
 from tests.cache.kinds import ELEMENTS, Box, Point, alike, chunk_of, exactly, images
+from tests.draws import draws
 
 
 def rows(*numbers: int) -> np.ndarray:
@@ -39,7 +40,7 @@ def check(store: CacheStore, elements, order=None) -> None:
     assert [exactly(each) for each in chunk.elements()] == [exactly(elements[i]) for i in order]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=draws(200), deadline=None)
 @given(elements=st.lists(ELEMENTS, min_size=1, max_size=5), compression=st.sampled_from([None, None, "lz4", "zstd"]))
 def test_any_elements_come_back_as_they_were(tmp_path_factory, elements, compression):
     path = tmp_path_factory.mktemp("cache")
@@ -48,7 +49,7 @@ def test_any_elements_come_back_as_they_were(tmp_path_factory, elements, compres
     check(opened(path, readonly=True), elements, np.arange(len(elements))[::-1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(elements=alike(), compression=st.sampled_from([None, "lz4", "zstd"]))
 def test_elements_of_one_kind_come_back_as_columns(tmp_path_factory, elements, compression):
     path = tmp_path_factory.mktemp("cache")

@@ -23,6 +23,7 @@ from penstock.cli.check import check
 from penstock.cli.loading import load
 from penstock.cli.main import main
 from penstock.cli.terminal import Terminal
+from tests.draws import draws
 
 HEAD = "import penstock as ps\n\ndef noisy(x, *, rng):\n    return x + rng.normal()\n\n"
 
@@ -268,7 +269,7 @@ def flat(ds, epoch):
 
 
 @given(programs())
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=draws(120), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_a_fixed_pipeline_gives_the_elements_that_its_fix_says(text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

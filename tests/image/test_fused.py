@@ -15,6 +15,7 @@ from penstock.core.errors import DecodeError, ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.spec import ArraySpec, ObjectSpec
 from penstock.image.fused import FusedImage, fuse
+from tests.draws import draws
 from tests.image.photos import encoded, photos, picture
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -82,7 +83,7 @@ def chains(draw: st.DrawFn) -> list[Any]:
     return ops + draw(st.sampled_from([[], [normalize], [image.to_chw()], [normalize, image.to_chw()]]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=draws(300))
 @given(chains(), st.lists(files(), min_size=1, max_size=3), st.integers(0, 2**40))
 def test_random_chains_equal_their_composition(ops, values, row) -> None:
     check(fused_of(*ops), values, [row + i for i in range(len(values))])

@@ -23,6 +23,7 @@ from penstock.rewrite.passes import PASSES, rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.streams import streams
 from penstock.watch.counters import Counters
+from tests.draws import draws
 
 
 def run(ds, taken=None):
@@ -210,7 +211,7 @@ def assert_counted(ds):
 
 
 @given(streams())
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 def test_operations_are_counted_in_the_order_of_the_plan(ds):
     assert_counted(ds)
 

@@ -17,6 +17,7 @@ from penstock.dataset.readers.tables import read_csv
 from penstock.engine.tuning.tuner import Tuner
 from penstock.sources.csv import parsing as csv_parsing
 from penstock.testing.laws import verify_determinism, verify_resume
+from tests.draws import draws
 
 pytest.importorskip("pyarrow")
 
@@ -53,7 +54,7 @@ def numbers(ds):
     block_bytes=st.sampled_from([1, 30, 200, 1 << 20]),
     name=st.sampled_from(["a.csv", "a.csv.gz"]),
 )
-@settings(max_examples=100)
+@settings(max_examples=draws(100))
 def test_each_bad_record_is_lost_alone_and_named_with_its_place(tmp_path_factory, kinds, block_bytes, name):
     folder = tmp_path_factory.mktemp("csv")
     path = write(folder, ["fine", *kinds], name)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from penstock.core.errors import DataError
 from penstock.sources.csv import records as csv_records
 from penstock.sources.csv.records import Dialect, index_of, record_ends
+from tests.draws import draws
 
 PIECES = st.sampled_from(["a", "b,", ",", '"', '""', '"x"', '"x\ny"', "\n", "\r\n", "\r", "\n\n", '",', "é", " "])
 
@@ -45,7 +46,7 @@ def plainly(content: bytes, quote: int | None = ord('"')):
 
 
 @given(pieces=st.lists(PIECES, max_size=30), read=st.integers(1, 40), quoted=st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=draws(300))
 def test_ends_of_records_equal_those_of_a_plain_state_machine(pieces, read, quoted):
     content = "".join(pieces).encode()
     wanted, unclosed = plainly(content, ord('"') if quoted else None)

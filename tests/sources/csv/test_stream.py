@@ -15,6 +15,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.dataset.readers.tables import read_csv
 from penstock.sources.csv import records as csv_records
 from penstock.testing.laws import verify_resume
+from tests.draws import draws
 
 pytest.importorskip("pyarrow")
 
@@ -34,7 +35,7 @@ def rows_of(path, **asked):
     block_bytes=st.integers(1, 60),
     read=st.integers(1, 40),
 )
-@settings(max_examples=150)
+@settings(max_examples=draws(150))
 def test_rows_are_those_of_the_plain_file(tmp_path_factory, rows, mark, last, headed, block_bytes, read):
     folder = tmp_path_factory.mktemp("csv")
     text = "\ufeff" * mark + "\n\ntext,n\n" * headed + "".join(f"{cell},{n}{end}" for cell, n, end in rows)
