@@ -142,7 +142,7 @@ def test_limits_of_the_process_change_no_element(limit, value, monkeypatch):
     assert re.match(r"True 2 (processes|threads)", done.stdout), done.stderr
 
 
-def test_two_hundred_abandoned_iterators_leave_nothing():
+def test_a_thousand_abandoned_iterators_leave_nothing():
     program = """
 import gc, threading
 pool = warm()
@@ -152,7 +152,7 @@ def left():
     return len(os.listdir("/proc/self/fd")), threading.active_count(), len(pool.crew._members)
 next(iter(ds))
 before = left()
-for _ in range(200):
+for _ in range(1000):
     next(iter(ds))
 list(ds)  # after every task of those
 print(left() == before, pool.arena.live_bytes)
