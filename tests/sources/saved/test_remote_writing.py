@@ -83,6 +83,42 @@ def test_objects_of_others_are_kept_whatever_their_names(store):
     assert sorted(store.find("/saved")) == sorted(mine)
 
 
+def test_what_a_save_has_left_that_another_has_overtaken_is_found(store, monkeypatch):
+    save(["old"])
+    put = type(store).put_file
+
+    def put_file(self, path, to, *given, **more):
+        if to.endswith(NAME):
+            monkeypatch.setattr(type(store), "put_file", put)
+            save(["first"], overwrite=True)
+        return put(self, path, to, *given, **more)
+
+    monkeypatch.setattr(type(store), "put_file", put_file)
+    save(["last"], overwrite=True)
+    assert list(D.load(URL, storage_options=OPTIONS)) == ["last"]
+    assert len(delete_left_over(URL)) == 3
+    assert len(store.find("/saved")) == 4
+    assert list(D.load(URL, storage_options=OPTIONS)) == ["last"]
+
+
+def test_objects_that_may_not_be_deleted_are_told(store, monkeypatch):
+    save(["old"])
+    old = sorted(store.find("/saved"))
+
+    def denied(self, path):
+        raise PermissionError(path)
+
+    monkeypatch.setattr(type(store), "rm_file", denied)
+    with pytest.raises(PermissionError) as caught:
+        save(["new"], overwrite=True)
+    note = caught.value.__notes__[0]
+    assert note.startswith("The new dataset is complete and can be loaded")
+    assert f"`penstock cache clear {URL}`" in note
+    assert list(D.load(URL, storage_options=OPTIONS)) == ["new"]
+    monkeypatch.undo()
+    assert {f"/{each.key}" for each in delete_left_over(URL)} == {each for each in old if not each.endswith(NAME)}
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_save_killed_early_is_found_too(store, count, monkeypatch):
     """The checksums come first, and tell themselves and the others."""

@@ -12,7 +12,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import DataError, MissingDependencyError, PlanError
 from penstock.storage.remote.listing import find_objects
-from tests.storage.remote.fault_proxy import FAULTS, fault_proxy
+from tests.storage.remote.fault_proxy import FAULTS, Handler, fault_proxy
 
 
 def test_file_systems_of_fsspec():
@@ -96,6 +96,47 @@ def test_a_proxy_before_moto_that_fails_changes_nothing(moto):
         lines = list(ps.read_text("s3://data/faults/lines.txt", storage_options=given).shuffle(seed=1))
         assert lines == list(ps.Dataset.from_source(records.decode().splitlines()).shuffle(seed=1))
         assert set(proxy.met) == set(FAULTS)
+
+
+class Denying(Handler):
+    """The answers of the store, but for the second part of an object, which is denied, and for deleting one."""
+
+    def do_PUT(self):  # noqa: N802
+        self.deny() if "partNumber=2" in self.path else self.pass_on()
+
+    def do_POST(self):  # noqa: N802
+        self.deny() if self.path.endswith("?delete") else self.pass_on()
+
+    def deny(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(403)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def test_parts_of_an_object_that_fails_are_taken_back_and_what_cannot_be_is_told(moto):
+    url, client = moto
+    with fault_proxy(url, every=1 << 30) as (proxy, through):
+        proxy.RequestHandlerClass = Denying
+        rows = [{"a": "small", "z": bytes(20 << 20)}]
+        with pytest.raises(PermissionError) as caught:
+            ps.Dataset.from_source(rows).save("s3://data/parts", storage_options=options_of(through))
+        assert "Uploads" not in client.list_multipart_uploads(Bucket="data")
+        left = [each["Key"] for each in client.list_objects_v2(Bucket="data", Prefix="parts/")["Contents"]]
+        told = "These objects that were sent could not be deleted: "
+        assert sorted(caught.value.__notes__[0].removeprefix(told).split(", ")) == left
+        proxy.RequestHandlerClass = Handler
+        ps.Dataset.from_source([b"x"]).write_tfrecord(
+            "s3://data/s.tfrecord", max_bytes=1, storage_options=options_of(through)
+        )
+        proxy.RequestHandlerClass = Denying
+        with pytest.raises(PermissionError) as caught:
+            ps.Dataset.from_source([b"x", b"y"]).write_tfrecord(
+                "s3://data/s.tfrecord", max_bytes=1, overwrite=True, storage_options=options_of(through)
+            )
+        assert caught.value.__notes__[0].startswith("The new files are complete. Delete this one")
+    for key in left:
+        client.delete_object(Bucket="data", Key=key)
 
 
 def test_nginx(tmp_path):

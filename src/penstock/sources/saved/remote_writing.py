@@ -51,8 +51,16 @@ def save_to_url(
         with suppress(FileNotFoundError, DataError):
             replaced = manifest_at(url, options)
     write_to_url(write, below_url(url, NAME), options, in_shards=False, overwrite=overwrite)
-    if replaced is not None:
+    if replaced is None:
+        return
+    try:
         delete_objects([below_url(url, name) for name in (*replaced.files, replaced.sums)], options)
+    except Exception as error:
+        error.add_note(
+            "The new dataset is complete and can be loaded; objects of the one that it replaced are left, which "
+            f"`penstock cache clear {shown_url(url)}` deletes"
+        )
+        raise
 
 
 def _check_folder(url: str, options: Mapping[str, Any] | None) -> None:

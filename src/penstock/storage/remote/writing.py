@@ -85,10 +85,16 @@ def write_to_url(
                     "Look whether it can be read, or write it again with overwrite=True"
                 )
             elif not any(map(may_replace, sent.tags)):  # what it replaced is gone, and the new one is whole
-                _take_back(store, sent.tags)
+                stuck = _take_back(store, sent.tags)
+                if stuck:
+                    error.add_note(f"These objects that were sent could not be deleted: {', '.join(stuck)}")
             raise
     left = [each for each in there if each.rpartition("/")[2] not in map(os.path.basename, written)]
-    _delete(left, access)
+    try:
+        _delete(left, access)
+    except Exception as error:
+        error.add_note("The new files are complete. Delete this one and the other old ones, which a pattern reads too")
+        raise
     return urls
 
 
@@ -204,12 +210,21 @@ def _tag_of_equal(store: ObjectStore, key: str, path: str) -> ObjectInfo | None:
     return found
 
 
-def _take_back(store: ObjectStore, tags: dict[str, str | None]) -> None:
-    """Delete objects that still have these tags, first that sent last, which the others belong to."""
+def _take_back(store: ObjectStore, tags: dict[str, str | None]) -> list[str]:
+    """Delete objects that still have these tags, first that sent last, which the others belong to.
+
+    Return the keys of those that could not be deleted: the error of sending counts.
+    """
+    stuck: list[str] = []
     for key, tag in reversed(tags.items()):
-        with suppress(Exception):  # the error of sending counts
+        try:
             if tag is not None and store.head(key).tag == tag:
                 store.delete(key)
+        except FileNotFoundError:
+            continue
+        except Exception:  # noqa: BLE001 - of any kind
+            stuck.append(key)
+    return stuck
 
 
 def _exists(access: Access, key: str, shown: str) -> bool:
