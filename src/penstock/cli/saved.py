@@ -37,14 +37,8 @@ def list_saved(folder: str, terminal: Terminal) -> bool:
 
 def describe_saved(folder: str, terminal: Terminal, *, key: str | None = None) -> bool:
     """Show the rows and the leaves of the elements, and what saves that did not end have left at a URL."""
-    left = _left_over(folder)
-    try:
-        source = _chosen(folder, key)
-    except FileNotFoundError as error:
-        if left:
-            error.add_note(left)
-        raise
-    manifest = source.manifest
+    source = _chosen(folder, key)
+    manifest, left = source.manifest, _left_over(folder)
     facts = [
         ("key", manifest.digest),
         ("folder", source.folder),
@@ -104,7 +98,12 @@ def export_saved(folder: str, to: str, terminal: Terminal, *, key: str | None = 
 
 
 def _chosen(folder: str, key: str | None) -> SavedSource | SavedObjects:
-    source = saved_objects(folder, None) if is_url(folder) else saved(folder)
+    try:
+        source = saved_objects(folder, None) if is_url(folder) else saved(folder)
+    except FileNotFoundError as error:
+        if left := _left_over(folder):
+            error.add_note(left)
+        raise
     if key is not None and not source.manifest.digest.startswith(key):
         raise DataError(f"{folder}: it is a saved dataset with the key {source.manifest.digest}, not {key}")
     return source

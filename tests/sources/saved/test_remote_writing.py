@@ -41,10 +41,11 @@ def killed(store, **more):
 def test_what_a_killed_save_has_left_is_named_and_deleted_by_the_command(store, capsys):
     left = killed(store)
     assert len(left) == 3
-    assert main(["cache", "info", URL]) == 1
-    err = " ".join(capsys.readouterr().err.split())
-    assert "also there: 3 objects (" in err
-    assert all(each.rpartition("/")[2] in err for each in left)
+    for command in ("info", "ls", "verify"):
+        assert main(["cache", command, URL]) == 1
+        err = " ".join(capsys.readouterr().err.split())
+        assert "also there: 3 objects (" in err
+        assert all(each.rpartition("/")[2] in err for each in left)
     save()
     D.range(3).save(f"{URL}/below", storage_options=OPTIONS)
     D.range(4).save("memory://saved/beside", storage_options=OPTIONS)

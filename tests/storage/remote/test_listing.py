@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.storage.remote.listing import _expression
+from penstock.storage.remote.listing import _expression, find_objects
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,12 @@ from penstock.storage.remote.listing import _expression
 def test_patterns_match_like_those_of_files(pattern, matching, others):
     assert all(map(_expression(pattern).fullmatch, matching))
     assert not any(map(_expression(pattern).fullmatch, others))
+
+
+@pytest.mark.parametrize(("names", "told"), [("a", "1 other object, such"), ("ab", "2 other objects, such")])
+def test_a_pattern_without_a_match_tells_what_is_there(names, told):
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    for name in names:
+        store.pipe_file(f"/listed{len(names)}/{name}.txt", b"x")
+    with pytest.raises(FileNotFoundError, match=f"no object matches .*, which has {told} as"):
+        find_objects([f"memory://listed{len(names)}/*.tar"], None)

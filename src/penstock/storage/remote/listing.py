@@ -185,7 +185,11 @@ def _is_hidden(path: str) -> bool:
 
 def _nothing(url: str, access: Access, prefix: str, names: Sequence[str] = ()) -> FileNotFoundError:
     place = url_of(access, prefix)
-    what = f", which has {len(names):,} other objects, such as {names[0]!r}" if names else ", where there is none"
+    what = (
+        f", which has {len(names):,} other object{'s' if names[1:] else ''}, such as {names[0]!r}"
+        if names
+        else ", where there is none"
+    )
     return FileNotFoundError(f"no object matches {shown_url(url)!r}: looked in {place}{what}")
 
 
