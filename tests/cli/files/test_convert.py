@@ -313,7 +313,7 @@ def test_names_are_kept_where_there_are_no_class_folders(folder):
         ({"__key__": "a", "__url__": 1}, "b.tar", "'__url__'"),
         ({"Name": 1}, "b.tar", "lowercase"),
         ({"x": 0.1}, "b.tfrecord", "--float32"),
-        ({"x": 2**70}, "b.tfrecord", "expected numbers or text"),
+        ({"x": 2**70}, "b.tfrecord", "does not fit int64"),
         ({"x": {"y": 1}}, "b.parquet", "no place in a column"),
     ],
 )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from penstock.plan.types import Program
 
 WINDOW = 100_000_000  # ns
-MOST_IN_A_WINDOW = 24  # spans recorded; tasks so cheap that there are more are recorded now and then
+MOST_IN_A_WINDOW = 16  # spans recorded; tasks so cheap that there are more are recorded now and then
 LONG = 1_000_000  # ns; longer tasks and operations are recorded however many there are
 LEAST_TIMED = 50_000  # ns of an element; timing one, and counting it, takes about 0.4 µs
 CALLS_LEFT_OUT = 15  # after one whose elements took less than a quarter of that
