@@ -93,6 +93,19 @@ def test_a_dataset_that_is_replaced_while_it_is_loaded_is_the_new_one(store, mon
     assert list(D.load(URL, storage_options=OPTIONS)) == ["new", "ones"]
 
 
+def test_a_manifest_that_is_replaced_while_it_is_read_is_read_again(store, monkeypatch):
+    saved(["old"])
+    read = remote.read_extent
+
+    def replaced_once(file, begin, end):
+        monkeypatch.setattr(remote, "read_extent", read)
+        saved(["new", "ones"], overwrite=True)
+        return read(file, begin, end)
+
+    monkeypatch.setattr(remote, "read_extent", replaced_once)
+    assert list(D.load(URL, storage_options=OPTIONS)) == ["new", "ones"]
+
+
 def test_nothing_is_left_if_sending_fails(store, monkeypatch):
     saved(["one"])
     before, put = store.find("/saved"), type(store).put_file

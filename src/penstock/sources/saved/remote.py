@@ -33,6 +33,8 @@ from penstock.storage.remote.listing import find_objects
 from penstock.storage.remote.opened import open_parts
 from penstock.storage.remote.stores import scheme_of, split_url
 
+_MOST_LOOKS = 4  # at a manifest that others replace meanwhile
+
 
 @frozen(eq=False)
 class SavedObjects(SavedElements):
@@ -250,14 +252,23 @@ def manifest_at(url: str, options: Mapping[str, Any] | None) -> Manifest:
     """Return the manifest of the saved dataset in a folder of a store; raise a `FileNotFoundError` if there is none."""
     split_url(url, options)  # to refuse an impossible one
     folder = shown_url(url).rstrip("/")
-    try:
-        file, *others = find_objects([below_url(url, NAME)], options)
-    except FileNotFoundError as error:
-        error.add_note(f"load({folder!r}): expected a folder that ds.save(url) wrote, with its {NAME}")
-        raise
-    if others:
-        raise PlanError(f"load({folder!r}): matches {1 + len(others)} folders, and one is loaded at a time")
-    return parsed_manifest(folder, read_extent(file, 0, file_size(file)))
+    left = _MOST_LOOKS
+    while True:
+        try:
+            file, *others = find_objects([below_url(url, NAME)], options)
+        except FileNotFoundError as error:
+            error.add_note(f"load({folder!r}): expected a folder that ds.save(url) wrote, with its {NAME}")
+            raise
+        if others:
+            raise PlanError(f"load({folder!r}): matches {1 + len(others)} folders, and one is loaded at a time")
+        try:
+            content = read_extent(file, 0, file_size(file))
+        except DataError:  # another save has replaced it between the two requests
+            left -= 1
+            if not left:
+                raise
+        else:
+            return parsed_manifest(folder, content)
 
 
 def below_url(url: str, name: str) -> str:
