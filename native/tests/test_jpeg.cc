@@ -170,7 +170,7 @@ void compare_filled_files() {
   CHECK(count > 0);
   for (unsigned seed = 0; seed < 100; ++seed) {  // after the last pixel, where libjpeg-turbo has read ahead or not
     std::vector<uint8_t> file = encode(Encoding{13, 17}, seed);
-    file.resize(file.size() - 2);
+    file.erase(file.end() - 2, file.end());
     file.insert(file.end(), {0xFF, 0xFF, 0x00, 0xD9});
     read_with_both(file, all);
   }
