@@ -74,7 +74,7 @@ def test_export_and_clear(folder, tmp_path, capsys):
     assert main(["cache", "export", folder, str(tmp_path / "a.parquet")]) == 0
     assert [row["name"] for row in ps.read_parquet(str(tmp_path / "a.parquet"))] == [f"row {i}" for i in range(300)]
     assert main(["cache", "clear", folder]) == 0
-    assert "nothing to clear. A saved dataset is kept" in capsys.readouterr().out
+    assert "nothing to clear. A saved dataset is kept" in " ".join(capsys.readouterr().out.split())
     for option in (["--key", "5ab1"], ["--keep-latest"]):
         assert main(["cache", "clear", folder, *option]) == 1
         assert "a saved dataset has none" in capsys.readouterr().err
