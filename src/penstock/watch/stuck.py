@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOOKS_WITHIN = 4  # within the time after which a run is stuck
 INSIDE = "a dataset inside of an operation"
 DEBUGGERS = {"bdb", "pdb", "pudb", "pydevd", "_pydevd_bundle", "debugpy"}
-_RUNS = f"{os.sep}workers{os.sep}threads.py"  # where our threads run tasks
+_RUNS = f"{os.sep}workers{os.sep}executors.py"  # where our threads run tasks
 _WAITS = (f"{os.sep}workers{os.sep}", f"{os.sep}safety{os.sep}")  # where our threads wait for one another
 
 
