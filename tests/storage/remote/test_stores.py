@@ -99,13 +99,16 @@ def test_a_proxy_before_moto_that_fails_changes_nothing(moto):
 
 
 class Denying(Handler):
-    """The answers of the store, but for the second part of an object, which is denied, and for deleting one."""
+    """The answers of the store; if it `denies`, not for the second part of an object, and for deleting one.
+
+    Connections stay open, each with its handler.
+    """
 
     def do_PUT(self):  # noqa: N802
-        self.deny() if "partNumber=2" in self.path else self.pass_on()
+        self.deny() if self.server.denies and "partNumber=2" in self.path else self.pass_on()
 
     def do_POST(self):  # noqa: N802
-        self.deny() if self.path.endswith("?delete") else self.pass_on()
+        self.deny() if self.server.denies and self.path.endswith("?delete") else self.pass_on()
 
     def deny(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -117,7 +120,7 @@ class Denying(Handler):
 def test_parts_of_an_object_that_fails_are_taken_back_and_what_cannot_be_is_told(moto):
     url, client = moto
     with fault_proxy(url, every=1 << 30) as (proxy, through):
-        proxy.RequestHandlerClass = Denying
+        proxy.RequestHandlerClass, proxy.denies = Denying, True
         rows = [{"a": "small", "z": bytes(20 << 20)}]
         with pytest.raises(PermissionError) as caught:
             ps.Dataset.from_source(rows).save("s3://data/parts", storage_options=options_of(through))
@@ -125,11 +128,11 @@ def test_parts_of_an_object_that_fails_are_taken_back_and_what_cannot_be_is_told
         left = [each["Key"] for each in client.list_objects_v2(Bucket="data", Prefix="parts/")["Contents"]]
         told = "These objects that were sent could not be deleted: "
         assert sorted(caught.value.__notes__[0].removeprefix(told).split(", ")) == left
-        proxy.RequestHandlerClass = Handler
+        proxy.denies = False
         ps.Dataset.from_source([b"x"]).write_tfrecord(
             "s3://data/s.tfrecord", max_bytes=1, storage_options=options_of(through)
         )
-        proxy.RequestHandlerClass = Denying
+        proxy.denies = True
         with pytest.raises(PermissionError) as caught:
             ps.Dataset.from_source([b"x", b"y"]).write_tfrecord(
                 "s3://data/s.tfrecord", max_bytes=1, overwrite=True, storage_options=options_of(through)
