@@ -102,8 +102,8 @@ def test_a_function_that_sleeps_is_reported_with_its_stack_and_again_later(plan,
     assert "wait_for_the_network" in event.words
     assert "gate.wait()" in event.words
     own = "from_generator" if plan == "generator" else plan
-    inside = plan == "flat_map" and way in ("threads", "auto")  # which begins threads on a busy machine
-    assert event.operation.startswith((own, stuck.INSIDE) if inside else own)
+    of_flat_map = {"threads": stuck.INSIDE, "auto": (own, stuck.INSIDE)}  # which begins threads on a busy machine
+    assert event.operation.startswith(of_flat_map.get(way, own) if plan == "flat_map" else own)
     assert [record.getMessage() for record in caplog.records] == [event.words]
     assert "the consumer has waited" in consumer.it.verdict()
     assert len(consumer.looks(monkeypatch, 1600)) == 3  # at growing intervals

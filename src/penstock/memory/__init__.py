@@ -1,4 +1,4 @@
-"""The memory of batches: pool and arena that it comes from, and the slots that tasks and streams write into."""
+"""The memory of batches, from a pool or a shared arena, and the memory and cores that this process may use."""
 
 from typing import TYPE_CHECKING
 

@@ -17,7 +17,7 @@ from penstock.sources.saved.manifest import NAME
 from penstock.testing.laws import same, verify_resume
 from tests.sources.damage import sealed
 
-fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("fsspec")
 D = ps.Dataset
 URL = "memory://saved/a"
 OPTIONS = {"cache_bytes": 0}
@@ -25,15 +25,6 @@ ELEMENTS = [
     {"x": np.full((2, 3), i), "u": np.arange(i % 5, dtype=np.int16), "t": "é" * (i % 7), "b": bytes([i] * 3000)}
     for i in range(200)
 ]
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    """The store in memory, empty at first."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    made = fsspec.filesystem("memory")
-    made.rm("/saved", recursive=True) if made.exists("/saved") else None
-    return made
 
 
 def saved(elements, **more):

@@ -11,19 +11,10 @@ from penstock.sources.saved import remote_writing
 from penstock.sources.saved.manifest import NAME
 from penstock.sources.saved.remote_writing import delete_left_over, objects_left_over
 
-fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("fsspec")
 D = ps.Dataset
 URL = "memory://saved/a"
 OPTIONS = {"cache_bytes": 0}
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    """The store in memory, empty at first."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    made = fsspec.filesystem("memory")
-    made.rm("/saved", recursive=True) if made.exists("/saved") else None
-    return made
 
 
 def save(elements=("one", "two"), url=URL, **more):

@@ -72,7 +72,7 @@ FORMATS = (
 
 @frozen()
 class SavedDataset(Format):
-    """A folder that `ds.save(path)` wrote, in the place of a file."""
+    """A folder that `ds.save(path)` wrote, which is read as one file is."""
 
     def read(self, paths: Sequence[str]) -> ps.Dataset[Any]:
         """Return the dataset in the only folder."""

@@ -1,4 +1,4 @@
-"""Arithmetic on measured tasks: the number of threads, the size of tasks, how far ahead to run, and the memory."""
+"""What the user asked for, and arithmetic on measured tasks: how many threads, how large tasks, how far ahead."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Workers: threads, a native thread, or any executor; and the window of jobs under way."""
+"""Workers: threads, a native thread, processes of ours or any executor; and the window of jobs under way."""
 
 from typing import TYPE_CHECKING
 

@@ -222,7 +222,7 @@ def _take_back(store: ObjectStore, tags: dict[str, str | None]) -> list[str]:
                 store.delete(key)
         except FileNotFoundError:
             continue
-        except Exception:  # noqa: BLE001 - of any kind
+        except Exception:  # noqa: BLE001 - any library's; the caller tells which objects are left
             stuck.append(key)
     return stuck
 
