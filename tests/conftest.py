@@ -6,11 +6,12 @@ import gc
 import os
 import random
 import signal
+import threading
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from penstock import Iterator
+from penstock.engine.workers.lifetime import WORKER
 
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile(
@@ -46,11 +47,11 @@ def _runtime_folder(tmp_path_factory):
 def _only_what_this_file_makes_is_collected():
     """Exempt what was made before, mostly modules of frameworks, from `gc.collect`: many tests call it.
 
-    While an iterator of an earlier file lives, nothing more is exempt: it may be garbage soon, and its threads end with
-    it. A look at all objects that are not exempt takes little, since most are.
+    While worker threads of the last file live, nothing more is exempt: they end with an iterator that may be garbage
+    soon, if it is collected.
     """
     gc.collect()
-    if not any(issubclass(type(each), Iterator) for each in gc.get_objects()):
+    if all(thread.name != WORKER for thread in threading.enumerate()):
         gc.freeze()
 
 
