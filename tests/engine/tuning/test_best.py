@@ -72,6 +72,17 @@ def test_the_tuner_ends_within_five_per_cent_of_the_best(work, count):
     assert last >= 0.95 * max(rate(work, threads) for threads in ALL)
 
 
+def test_each_epoch_begins_with_the_threads_that_its_first_half_needs():
+    def work(i):
+        hold = Part("hold", 50 * US)
+        return [Part("wait", 20 * MS), hold] if i < 1500 else [hold, Part("run", 1.4 * MS)]
+
+    tuner, best = Tuner(None), Machine(work, CORES).run(2500, threads=64)
+    for _ in range(3):
+        assert best / Machine(work, CORES).run(2500, tuner) >= 0.95
+        tuner = tuner.heir()
+
+
 @pytest.mark.parametrize("work", [cpu_bound, gil_bound, memory_bound, bursty])
 def test_no_more_threads_than_cores_remain_if_tasks_do_not_wait(work):
     tuner = Tuner(None)

@@ -460,6 +460,22 @@ def test_looks_become_longer_while_nothing_changes():
     assert lasted == [LOOK, 2 * LOOK, 4 * LOOK, 4 * LOOK]
 
 
+def test_the_next_run_begins_with_the_number_that_this_one_settled_on_first_if_that_was_larger():
+    crowded, alone = {"wall": 12 * MS, "cpu": MS, "used": 2.0}, {"wall": 2 * MS, "cpu": MS, "used": 2.0}
+    for changed, begins in (({}, 64), ({"fixed": True}, 2), ({"spared": 1}, 2), ({"elsewhere": "left"}, 2)):
+        climbing = climb(threads=64, waiting=50.0, contention=0.1)
+        assert look(climbing, wall=64 * MS, cpu=MS, rate=1.0, used=0.9) is None
+        assert look(climbing, **crowded, rate=1.0) == 2
+        look(climbing, **alone, rate=1.5)
+        assert climbing.threads == 2
+        vars(climbing).update(changed)
+        heir = climbing.heir([])
+        assert heir.threads == begins
+        assert heir.heir([]).threads == begins, "a run that is too short to settle changes nothing"
+    climbing = climb(threads=2, waiting=50.0, settled_first=1)
+    assert climbing.heir([]).threads == 2
+
+
 def test_an_attempt_continues_in_the_next_run():
     climbing = climb()
     look(climbing, wall=5 * MS, cpu=MS)

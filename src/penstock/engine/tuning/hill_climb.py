@@ -14,6 +14,8 @@
   expensive. Other numbers of them are not tried.
 - After an attempt that fails, the next one waits four times as long, so the number settles. Work that waits for much
   longer than what more threads were of no use for is other work, for which more are tried at once.
+- The next run begins with the number on which this one settled first if that is more than its last: the beginning of
+  an epoch may need more than its end, and too few threads cost more than too many.
 """
 
 from __future__ import annotations
@@ -81,6 +83,7 @@ class HillClimb:
     fewer: Wait = NO_WAIT
     none: Wait = NO_WAIT
     useless_from: float = math.inf  # the wait of a task, in units of its CPU time, that more threads did not hide
+    settled_first: int = 0  # the first number of this run after whose look no other was tried
     has_halved: bool = False  # half as many threads made as much
     has_read: bool = False  # tasks have read from a disk
     clocks: tuple[int, int] | None = None
@@ -108,15 +111,12 @@ class HillClimb:
         """
         is_cached = self.has_read and self.fewer.after_failure <= PATIENCE**2
         fewer = self.fewer._replace(left=min(self.fewer.left, 0)) if is_cached else self.fewer
-        return replace(
-            self,
-            decisions=decisions,
-            look=replace(self.look, spent=replace(self.look.spent)),
-            fewer=fewer,
-            has_read=False,
-            clocks=None,
-            told_enough=False,
-        )
+        look = replace(self.look, spent=replace(self.look.spent))
+        heir = replace(self, decisions=decisions, look=look, fewer=fewer, settled_first=0, has_read=False)
+        heir = replace(heir, clocks=None, told_enough=False)
+        if self.settled_first > self.threads and not (self.fixed or self.spared or self._may_move):
+            return replace(heir, threads=self.settled_first, attempt=None, look=Look(), last=None)
+        return heir
 
     def without_threads(self, decisions: list[str]) -> HillClimb | None:
         """Return a hill climb for the next run that begins with an attempt at none; `None` if there is no measure."""
@@ -160,7 +160,14 @@ class HillClimb:
             return self._spared(look, share)
         if self.elsewhere == "stays":
             return None
-        return self._considered(look) if self.attempt is None else self._judged(look, self.attempt)
+        return self._another(look) if self.attempt is None else self._judged(look, self.attempt)
+
+    def _another(self, look: Look) -> int | None:
+        """Return another number of threads to try after a look at this one, if any; else this run settles on this."""
+        another = self._considered(look)
+        if another is None and not self.settled_first:
+            self.settled_first = self.threads
+        return another
 
     def _spared(self, look: Look, share: float) -> int | None:
         """Return the number of threads that the consumer needs, if there are more and it hardly waits."""
@@ -206,7 +213,6 @@ class HillClimb:
         return 0 < self.threads <= self.enough and look.cores_used < IDLE
 
     def _considered(self, look: Look) -> int | None:
-        """Return another number of threads to try after a look at this one, if any."""
         self.more, self.fewer, self.none = self.more.looked(), self.fewer.looked(), self.none.looked()
         if not self.threads:
             may_pay = self.more.is_over and look.work >= self.pays_from * look.made

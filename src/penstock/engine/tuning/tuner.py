@@ -194,8 +194,10 @@ class Tuner:
             alone = self.item_mean / BESIDE_OTHERS
             climb = self.climb.without_threads(decisions)
             return replace(self, decisions=decisions, climb=climb, item_wall=alone, looks=LOOKS)
-        decisions.append(f"{self.climb.told(self.threads)}, as in the run before")
-        return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
+        climb = self.climb.heir(decisions)
+        at_first = " at first" if climb.threads != self.threads else ""
+        decisions.append(f"{climb.told(climb.threads)}, as{at_first} in the run before")
+        return replace(self, decisions=decisions, climb=climb)
 
     def start_threads(self, *, in_processes: bool = False) -> int:
         """Return the number of threads to begin with; that of the run before, if there was a run before.
