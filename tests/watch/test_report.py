@@ -192,6 +192,21 @@ def test_the_time_of_a_part_counts_for_the_whole_operation():
     assert whole.wall > 1e-9 * max(part.total()[2] - sum(each.total()[2] for each in part.inputs) for part in parts[1:])
 
 
+def listed(x):
+    return [sum(range(200_000)), x]
+
+
+def generated(x):
+    yield sum(range(200_000))
+    yield x
+
+
+@pytest.mark.parametrize(("function", "sequential"), [(listed, False), (generated, True)])
+def test_an_operation_is_sequential_if_its_longest_part_is(function, sequential):
+    operations = run(Dataset.range(20).flat_map(function)).operations
+    assert operations[-1].sequential is sequential
+
+
 def numbered(plan):
     """Yield the label of each operation of a plan as run, from the sources up; those of virtual streams once."""
     for node in post_order(rebuild(plan, in_turns)):

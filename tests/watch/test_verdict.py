@@ -172,6 +172,11 @@ def test_a_sequential_operation_is_the_limit_before_one_that_all_workers_share()
     assert found.gain == pytest.approx(10 / (10 - 8 / 2))
 
 
+def test_half_of_the_work_of_an_operation_at_most_doubles_the_rate():
+    of_several_threads = operation("from_generator(f)", 19.9, sequential=True)
+    assert verdict(stats(operations=(of_several_threads,), waited=9.0, stepped=1.0)).gain == pytest.approx(2.0)
+
+
 # Each kind in a run
 
 

@@ -235,7 +235,8 @@ def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
 def _if_halved(limit: OperationStats, stats: Stats) -> float:
     """Return the items per second that the pipeline could make if the limiting operation took half of its time."""
     if limit.sequential:
-        return stats.items / max(stats.steady_seconds - limit.wall / 2, 1e-9)
+        took = min(limit.wall, stats.steady_seconds)  # flows that several threads make at once take more together
+        return stats.items / (stats.steady_seconds - took / 2)
     return stats.steady_rate / (1 - share_of(limit, stats) / 2)
 
 

@@ -127,11 +127,12 @@ def _as_written(counters: Counters, operations: tuple[OperationStats, ...]) -> t
 
 
 def _together(parts: list[OperationStats]) -> OperationStats:
-    """Return the stats of the last of these operations, with the time of all."""
+    """Return the stats of the last of these operations, with the time of all; most of it tells who may run them."""
+    longest = max(parts, key=lambda part: part.wall)
     sums: dict[str, Any] = {
         name: sum(getattr(part, name) for part in parts) for name in ("wall", "cpu", "wait", "left_out", "failed")
     }
-    return replace(parts[-1], **sums, reads=any(part.reads for part in parts))
+    return replace(parts[-1], **sums, reads=any(part.reads for part in parts), sequential=longest.sequential)
 
 
 def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:
