@@ -230,7 +230,7 @@ class Elsewhere:
     def _take(self, told: RunFacts) -> None:
         """Take over the facts that the process tells."""
         session = self._session
-        self._known.mode, self._known.ahead = told.mode, told.ahead
+        self._known.mode, self._known.ahead, self._known.made_elsewhere = told.mode, told.ahead, told.made_elsewhere
         session.tuners = [told.tuner]
         session.has_threads = told.has_threads
         session.spent = Cost(0, 0)

@@ -58,6 +58,7 @@ class RunFacts:
 
     mode: str
     ahead: int
+    made_elsewhere: tuple[str, ...]
     has_threads: bool
     tuner: Tuner
     spent: Cost
@@ -101,6 +102,7 @@ class Reporter:
         return RunFacts(
             mode=session.mode,
             ahead=run.pieces_ahead,
+            made_elsewhere=tuple(session.made_elsewhere),
             has_threads=session.has_threads,
             tuner=run.tuner,
             spent=session.spent,

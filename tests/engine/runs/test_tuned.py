@@ -135,6 +135,19 @@ def test_an_isolated_run_is_pinned_in_its_process():
     assert it.stats().mode == "isolated: 3 threads"
 
 
+def test_an_isolated_run_tells_of_its_worker_processes_which_are_pinned_too():
+    options = {"isolate": True, "executor": "processes", "workers": 2}
+    found = tuned(DS.with_options(Options(**options)))
+    assert (found.executor, found.workers) == ("processes", 2)
+    assert pinned(DS, found, isolate=True).stats().mode == "isolated: 2 processes"
+
+
+def test_an_inline_tuning_without_tasks_pins_the_executor():
+    inline = replace(tuned(DS), executor="inline", workers=1, tasks=())  # as that of an isolated stream
+    it = pinned(DS, inline)
+    assert (it.stats().mode, it.tuning().executor) == ("inline", "inline")
+
+
 def test_anything_else_is_no_tuning():
     with pytest.raises(TypeError, match=r"expected it\.tuning"):
         Options(tuning="tuned.json")

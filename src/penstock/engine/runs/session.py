@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import time
@@ -51,6 +51,8 @@ class IsolatedRun:
     """The place where tasks run there; empty before the first facts."""
     ahead: int = 0
     """The number of jobs or pieces begun there and not taken yet."""
+    made_elsewhere: tuple[str, ...] = ()
+    """The operations whose elements yet other processes make, each the last one of a stage."""
     failed_at: int = 0
     """The number of the item that failed."""
     is_begun: bool = False
@@ -214,9 +216,9 @@ class Session:
         return sum(map(len, list(self._windows))) if self.isolated is None else self.isolated.ahead
 
     @property
-    def made_elsewhere(self) -> list[str]:
-        """The operations whose elements other processes make, each the last one of a stage."""
-        return self._outside.operations
+    def made_elsewhere(self) -> Sequence[str]:
+        """The operations whose elements worker processes make, each the last one of a stage."""
+        return self._outside.operations if self.isolated is None else self.isolated.made_elsewhere
 
     @property
     def contention(self) -> float:

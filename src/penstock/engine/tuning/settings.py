@@ -198,8 +198,12 @@ def operations_of(nodes: list[Node]) -> tuple[str, ...]:
 
 
 def _tuned_executor(tuning: Tuning | None) -> str:
-    """Return the executor of a run for which the options name none; a tuned run without workers begins inline."""
-    return "auto" if tuning is None or tuning.executor == "inline" else tuning.executor
+    """Return the executor of a run for which the options name none.
+
+    A tuned run without workers measures nothing if its tasks are pinned, and may then have threads beside it for native
+    tasks.
+    """
+    return "auto" if tuning is None or (tuning.executor == "inline" and tuning.tasks) else tuning.executor
 
 
 def _is_ordered(nodes: list[Node], options: Options) -> bool:
