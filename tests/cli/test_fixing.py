@@ -135,6 +135,39 @@ def test_every_finding_that_is_not_fixed_has_a_reason(calls, reasons):
     assert "no finding has a safe fix" in told
 
 
+@pytest.mark.parametrize(
+    ("code", "calls", "others"),
+    [
+        ("PS101", "batch(4).map(lambda b: b, vectorized=False).shuffle(seed=0)", "batch(4).shuffle(seed=0)"),
+        ("PS101", "batch(4).shuffle(seed=0)", "batch(4).shuffle(seed=0)"),
+        ("PS102", "repeat(2).shuffle(seed=0)", "repeat(2).shuffle(seed=0)"),
+        ("PS301", "map(noisy).cache()", "map(noisy).cache()"),
+        ("PS302", "shuffle(seed=0).cache()", "shuffle(seed=0).cache()"),
+    ],
+)
+def test_no_branch_of_a_zip_is_fixed_and_each_is_told(code, calls, others):
+    text = (
+        f"{HEAD}images = ps.Dataset.range(20).{calls}\n"
+        f"labels = ps.Dataset.range(20).{others}\n"
+        "ds = ps.Dataset.zip(images, labels)\n"
+    )
+    ok, told, after = fixed(text)
+    assert not ok
+    assert after == text
+    told = " ".join(told.split())
+    assert all(f"not fixed: {code} at fixed_of_test.py:{line}: " in told for line in (6, 7)), told
+    assert "zip(2 datasets) pairs what it reads by position" in told
+
+
+def test_of_findings_that_read_alike_each_is_fixed_or_left():
+    chain = "ps.Dataset.range(20).batch(4).shuffle(seed=0)"
+    text = f"{HEAD}def made(n):\n    return ps.Dataset.range(n).batch(4).shuffle(seed=0)\n\n"
+    ok, told, after = fixed(f"{text}ds = {chain}.concatenate(made(20))\n")
+    assert not ok
+    assert after.endswith("ds = ps.Dataset.range(20).shuffle(seed=0).batch(4).concatenate(made(20))\n")
+    assert "not fixed: PS101 at fixed_of_test.py:7: " in " ".join(told.split())
+
+
 def test_fixes_of_one_chain_are_written_in_several_runs():
     text = f"{HEAD}ds = ps.Dataset.range(9).map(noisy).cache().repeat(2).shuffle(seed=1)\n"
     runs = 0

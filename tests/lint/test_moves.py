@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock import Dataset, Options
-from penstock.lint.moves import nodes_between, what_stands_between
+from penstock.lint.moves import MoveCall, nodes_between, unless_zipped, what_stands_between
 from penstock.plan.graph import post_order
 
 BASE = Dataset.range(9)
@@ -39,3 +39,14 @@ def test_settings_never_stand_between_and_functions_only_where_they_may():
     told = what_stands_between(*ends(BASE.enumerate().map(abs).batch(2)), maps=True)
     assert told == "enumerate() stands between, and would receive other elements"
     assert what_stands_between(*ends(Dataset.zip(BASE, BASE))) == "the operations are not in one chain"
+
+
+def test_nothing_that_a_zip_reads_moves_alone():
+    batches = BASE.batch(3)
+    shuffled = batches.shuffle(seed=0)
+    move = MoveCall(shuffled._plan, batches._plan, True, "the same elements")
+    assert unless_zipped(move, shuffled._plan) is move
+    assert unless_zipped(move, shuffled.concatenate(batches)._plan) is move
+    reason = "zip(2 datasets) pairs what it reads by position, so change all of it alike, or zip first"
+    assert unless_zipped(move, Dataset.zip(BASE, shuffled.map(abs)).repeat(2)._plan) == reason
+    assert unless_zipped("another reason", shuffled._plan) == "another reason"

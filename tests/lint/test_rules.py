@@ -33,6 +33,13 @@ def test_findings_are_in_the_order_of_the_codes():
     assert codes(Dataset.zip(ODD, ODD)) == ["PS101", "PS103"]
 
 
+def test_operations_that_read_alike_are_a_finding_each_unless_one_call_wrote_them():
+    one = Dataset.range(8).batch(2).shuffle(seed=0)
+    other = Dataset.range(8).batch(2).shuffle(seed=0)
+    assert codes(Dataset.zip(one, other)) == ["PS101", "PS101"]
+    assert codes(Dataset.zip(*(Dataset.range(8).batch(2).shuffle(seed=0) for _ in range(3)))) == ["PS101"]
+
+
 def test_a_finding_names_the_operation_and_explains():
     first = findings(Written(ODD._plan))[0]
     assert first.operation == "shuffle()"

@@ -35,5 +35,6 @@ def check(target: str, terminal: Terminal, *, rows: int = 1, write: bool = False
         return False
     if not fixed:
         terminal.say("no finding has a safe fix")
-    left = [finding for finding in checked.findings if finding.warns and not (write and finding in fixed)]
+    done = {id(finding) for finding in fixed} if write else set[int]()  # findings of two lines may read alike
+    left = [finding for finding in checked.findings if finding.warns and id(finding) not in done]
     return not left and all(stage.error is None for stage in checked.stages)

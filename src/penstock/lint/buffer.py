@@ -87,7 +87,9 @@ def _fix_of_random(cache: Cache, lowest: Node) -> MoveCall | str:
         return "draws in a stream depend on the place of the cache"
     if reason := what_stands_between(cache, lowest, maps=True, draws=True):
         return reason
-    return MoveCall(cache, lowest, True, "the first pass is the same, and later ones draw anew")
+    return MoveCall(
+        cache, lowest, True, "the first pass is the same, and later ones, also those of a repeat(), draw anew"
+    )
 
 
 def _fix_of_shuffle(cache: Cache, shuffle: Shuffle) -> MoveCall | str:
@@ -96,7 +98,8 @@ def _fix_of_shuffle(cache: Cache, shuffle: Shuffle) -> MoveCall | str:
         return "the cache keeps a stream"
     if reason := what_stands_between(cache, shuffle, maps=True):
         return reason
-    return MoveCall(shuffle, cache, False, "the first pass is the same, and later ones have orders of their own")
+    effect = "the first pass is the same, and later ones, also those of a repeat(), have orders of their own"
+    return MoveCall(shuffle, cache, False, effect)
 
 
 def _fix_of_repeat(cache: Cache, repeat: Repeat) -> MoveCall | str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from penstock.ops import buffer, elementwise
+from penstock.ops import buffer, combine, elementwise
+from penstock.plan.graph import post_order, upstream
 from penstock.plan.node import Node
 
 
@@ -21,6 +22,18 @@ class MoveCall(NamedTuple):
     before: bool
     effect: str
     times: bool = False
+
+
+def unless_zipped(move: MoveCall | str, plan: Node) -> MoveCall | str:
+    """Return a move, or a reason against it: a zip pairs by position, so all that it reads must change alike."""
+    if isinstance(move, str):
+        return move
+    for zipped in post_order(plan):
+        if isinstance(zipped, combine.zip.Zip) and any(
+            node is move.moved or node is move.target for node in upstream(zipped, past=lambda node: True)
+        ):
+            return f"{zipped.label()} pairs what it reads by position, so change all of it alike, or zip first"
+    return move
 
 
 def nodes_between(upper: Node, lower: Node) -> Iterator[Node] | None:

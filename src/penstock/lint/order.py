@@ -282,7 +282,7 @@ def _fix_of_batch(shuffle: order.shuffle.Shuffle, batch: Node) -> MoveCall | str
         return f"{batch.label()} receives a stream, whose shuffle needs a buffer, or pads its elements"
     if not keeps_all:
         return f"{batch.label()} would leave out other elements"
-    effect = "an epoch has the same elements, in other batches"
+    effect = f"{batch.label()} yields the same elements in an epoch, in other batches"
     if shuffle.window is None:
         return lint.moves.MoveCall(shuffle, batch, True, effect)
     return lint.moves.MoveCall(
@@ -305,7 +305,7 @@ def _fix_of_shard(shard: Node, drawn: Node) -> MoveCall | str:
     if reason := lint.moves.what_stands_between(shard, drawn, maps=True):
         return reason
     return lint.moves.MoveCall(
-        shard, drawn, True, "every element comes on one rank, each of which has an order of its own"
+        shard, drawn, True, f"{shard.label()} gives each element to one rank, each of which has an order of its own"
     )
 
 
@@ -313,4 +313,5 @@ def _fix_of_epochs(shuffle: order.shuffle.Shuffle, repeat: Node) -> MoveCall | s
     """Return the fix that shuffles before the repeat."""
     if reason := lint.moves.what_stands_between(shuffle, repeat, maps=True):
         return reason
-    return lint.moves.MoveCall(shuffle, repeat, True, "all elements come as often, and each epoch has its own order")
+    effect = f"{repeat.label()} yields all elements as often, and each epoch has its own order"
+    return lint.moves.MoveCall(shuffle, repeat, True, effect)

@@ -56,20 +56,26 @@ WARNING_OF_RUNS = tuple(rule for rule in OF_RUNS if rule.warns)
 
 
 def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[lint.finding.Finding]:
-    """Return the findings that the options do not silence, in the order of the codes, one per operation and code."""
+    """Return the findings that the options do not silence, in the order of the codes, one per operation and code.
+
+    Operations that read alike and were written by one call, such as one in a loop, are one finding.
+    """
     options = written.options
     present = {node.name for node in post_order(written.plan)}
-    by_message = {
-        (rule.code, found.message): _finding(rule, found, written)
-        for rule in rules
-        if present.issuperset(rule.about) and not options.ignores(rule.code)
-        for found in rule.find(written)
-    }
-    return list(by_message.values())
+    by_call: dict[tuple[object, ...], lint.finding.Finding] = {}
+    for rule in rules:
+        if not present.issuperset(rule.about) or options.ignores(rule.code):
+            continue
+        for found in rule.find(written):
+            finding = _finding(rule, found, written)
+            at = finding.at
+            by_call[rule.code, found.message, at and (at.code, at.line, at.instruction)] = finding
+    return list(by_call.values())
 
 
 def _finding(rule: Rule, found: lint.written.Found, written: Written) -> lint.finding.Finding:
     node, plan = found.node, written.plan
+    move = lint.moves.unless_zipped(found.fix, plan)
     return lint.finding.Finding(
         rule.code,
         node.label(),
@@ -81,6 +87,6 @@ def _finding(rule: Rule, found: lint.written.Found, written: Written) -> lint.fi
         found.reason,
         found.change,
         place_noted(plan, node),
-        fix := lint.fix.fix_of(found.fix, plan),
-        "" if fix is not None else lint.fix.reason_of(found.fix),
+        fix := lint.fix.fix_of(move, plan),
+        "" if fix is not None else lint.fix.reason_of(move),
     )
