@@ -43,7 +43,11 @@ def test_the_gain_of_the_change_is_predicted(changed, gain):
     ("changed", "promised"),
     [
         ({}, "That should be about 1.6 times as fast."),  # arithmetic, if the operation takes half of its time
-        ({"blocked": 12.0}, "That should be up to 2.0 times as fast."),
+        ({"starved": 10.0}, "That should be up to 2.0 times as fast."),
+        (
+            {"blocked": 12.0},
+            "Unless the calls wait for each other, as for a lock, that should be up to 2.0 times as fast.",
+        ),
         ({"work": 10.0, "mode": "inline", "workers": 1, "chosen": True}, "up to 2.0 times as fast."),
         (
             {"holds_gil": True, "work": 10.0, "waited": 4.0, "stepped": 4.0},
@@ -56,6 +60,40 @@ def test_the_gain_of_the_change_is_predicted(changed, gain):
 )
 def test_a_promise_is_a_bound_where_more_workers_are_to_keep_it(changed, promised):
     assert promised in verdict(stats(**changed))
+
+
+TURNS = "map(decode) is called by one thread at a time: writes `self.last`"
+SLEEPS = {"work": 12.0, "blocked": 6.0, "cpu": 0.5, "alone": (TURNS,)}  # the other half of the time is waits for turns
+
+
+@pytest.mark.parametrize(
+    ("changed", "promised"),
+    [
+        (SLEEPS | {"asked": 2}, "That should be up to 2.0 times as fast."),
+        (SLEEPS | {"asked": 2, "step_cpu": 0.1, "stepped": 8.0, "waited": 2.0}, "up to 1.25 times as fast; then your"),
+        (SLEEPS | {"mode": "1 thread", "workers": 1}, ""),  # nobody knows how many threads the run will have then
+        (
+            {"work": 20.0, "cpu": 10.0, "alone": (TURNS,)},
+            "Unless its functions hold the GIL, that should be up to 2.0 times as fast.",
+        ),
+    ],
+)
+def test_calls_without_turns_are_promised_what_the_workers_make(changed, promised):
+    found = verdict(stats(**{"waited": 10.0, "stepped": 0.0} | changed))
+    assert found.change.startswith(TURNS)
+    assert ("times as fast" in found) is bool(promised)
+    assert promised in found
+
+
+@pytest.mark.parametrize("held", [{"holds_gil": True}, {"contention": 0.6, "cpu": 9.8, "blocked": 4.0}])
+def test_no_turns_are_blamed_where_functions_hold_the_gil(held):
+    assert "Its functions hold the GIL" in verdict(stats(alone=(TURNS,), **held))
+
+
+def test_more_calls_that_the_run_has_tried_in_vain_are_not_advised():
+    found = verdict(stats(blocked=19.0, more_failed=True))
+    assert "more calls at a time made no more when the run tried them: look for something that they share" in found
+    assert found.gain == 1.0
 
 
 def test_nothing_is_promised_for_threads_that_do_not_pay():
@@ -104,6 +142,9 @@ def measured(draw):
         short=draw(st.integers(0, 1000)),
         budget=10**6,
         uneven=draw(st.floats(1.0, 50.0)),
+        asked=draw(st.sampled_from([0, 1, 4])),
+        more_failed=draw(st.booleans()),
+        alone=draw(st.sampled_from([(), ("map(0) is called by one thread at a time",)])),
         operations=tuple(
             operation(f"map({at})", wall, sequential=draw(st.booleans()), reads=draw(st.booleans()))
             for at, wall in enumerate(walls)

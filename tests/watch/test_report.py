@@ -83,7 +83,8 @@ def test_times_are_not_negative_and_add_up():
 
 def test_requested_workers_are_shown_with_the_reason():
     stats = run(Dataset.range(20).batch(4).with_options(Options(workers=3)))
-    assert (stats.workers, stats.mode) == (3, "3 threads")
+    assert (stats.workers, stats.asked, stats.mode) == (3, 3, "3 threads")
+    assert run(Dataset.range(20)).asked == 0
     assert stats.decisions[0].startswith("3 threads: as requested")
     assert run(Dataset.range(20).with_options(Options(executor="inline"))).chosen
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from penstock.core.verdicts import VerdictKind
@@ -33,13 +34,14 @@ class NextChange(NamedTuple):
     """A change in words, and the items per second that the pipeline could make after it (0 if nobody knows).
 
     It makes fewer than these `at_most` if hand-overs take time, or cores are less than whole ones. `until` tells when
-    they begin.
+    they begin, and `unless` what the counts do not tell and would keep the pipeline from making them.
     """
 
     words: str
     ceiling: float = 0.0
     at_most: bool = True
     until: str = ""
+    unless: str = ""
 
 
 def next_change(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange:
@@ -64,7 +66,8 @@ def gain_of(change: NextChange, stats: Stats) -> tuple[float, str]:
     digits = (gain < SMALL_GAIN) + (gain < 10)
     times = f"{'up to' if change.at_most else 'about'} {gain:.{digits}f} times"
     then = "; then your own step is the limit" if of_step <= change.ceiling else ""
-    return gain, f" That should be {times} as fast{change.until}{then}."
+    that = f"Unless {change.unless}, that" if change.unless else "That"
+    return gain, f" {that} should be {times} as fast{change.until}{then}."
 
 
 def _of_all_cores(stats: Stats) -> float:
@@ -77,13 +80,16 @@ def _once_started(stats: Stats, what: str) -> str:
 
 
 def _own_objects(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
-    if (turns := limited_by_turns(stats)) is None:
+    if kind == "gil" or (turns := limited_by_turns(stats)) is None:
         return None
     words = (
         f"{turns}. Give each call or each thread its own object (threading.local()), or pass thread_safe=True if "
         "several threads are safe."
     )
-    return NextChange(words, _of_all_cores(stats))
+    made = min(_of_all_cores(stats), stats.asked * stats.steady_rate if stats.asked else math.inf)
+    if stats.blocked < busy_seconds(stats):
+        return NextChange(words, made, unless="its functions hold the GIL")
+    return NextChange(words, made if stats.asked else 0.0)  # the run would choose the threads that wait at a time
 
 
 def _own_process(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
@@ -193,7 +199,11 @@ def _more_calls(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextC
     if many >= MANY_WORKERS and made < GAIN_TOLD * stats.steady_rate:
         words = f"{waits}, and {many} calls at a time keep the GIL busy: let each call do more, such as read several"
         return NextChange(f"{words} elements{kept}.")
-    return NextChange(f"{waits}: more calls at a time hide that, with Options(workers={2 * many}){kept}.", made)
+    if stats.more_failed:
+        words = f"{waits}, and more calls at a time made no more when the run tried them: look for something that they"
+        return NextChange(f"{words} share, such as a lock{kept}.")
+    words = f"{waits}: more calls at a time hide that, with Options(workers={2 * many}){kept}."
+    return NextChange(words, made, unless="the calls wait for each other, as for a lock")
 
 
 NEXT_CHANGES = (

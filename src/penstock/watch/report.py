@@ -73,6 +73,8 @@ def stats_of(
         contention=0.0 if run is None else run.session.contention,
         failure=failure,
         uneven=1.0 if run is None else run.tuner.unevenness,
+        asked=0 if run is None or run.tuner.by_default else run.tuner.workers or 0,
+        more_failed=run is not None and run.tuner.climb is not None and run.tuner.climb.more.follows_failure,
     )
 
 

@@ -78,7 +78,8 @@ class Stats:
       `contention`: the share of the time for which a worker thread that wants the GIL waits for another, at least.
     - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
-      where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).
+      where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own); `asked`: the number of workers that
+      was asked for, 0 if the run chooses; `more_failed`: whether it has tried more of late, which made no more.
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, with the reason; `uneven`: the cost of the longest
       task of late but one, as a multiple of the mean.
@@ -134,6 +135,8 @@ class Stats:
     contention: float = 0.0
     failure: str = ""
     uneven: float = 1.0
+    asked: int = 0
+    more_failed: bool = False
 
     def __repr__(self) -> str:
         return displayable(stats_text(self))

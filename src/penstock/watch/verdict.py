@@ -54,12 +54,14 @@ def verdict_kind(stats: Stats) -> VerdictKind:
         return "early"
     if hardly_waits:
         return "gil" if slows_the_step(stats) else "step"
-    return "input" if limited_by_turns(stats) is not None else _kind_of_input(limit, stats)
+    return _kind_of_input(limit, stats)
 
 
 def _kind_of_input(limit: OperationStats, stats: Stats) -> VerdictKind:
     if stats.holds_gil or waits_for_gil(stats):
         return "gil"
+    if limited_by_turns(stats) is not None:
+        return "input"
     if stats.short >= OFTEN_SHORT * stats.items and stats.work < BUSY_SHARE * stats.workers * stats.seconds:
         return "memory"
     if waits_for_store(stats):

@@ -20,11 +20,14 @@ def test_time_without_a_core_is_not_work():
 
 def test_each_failed_attempt_is_followed_by_a_longer_wait():
     wait, lengths = NO_WAIT, []
+    assert not wait.follows_failure
     assert wait.looked().is_over
     for _ in range(6):
         wait = wait.failed()
         lengths.append(wait.left)
+        assert wait.follows_failure
         assert not wait.looked().is_over
     assert lengths[:3] == [PATIENCE, PATIENCE**2, PATIENCE**3]
     assert lengths[-1] == LONGEST_PATIENCE
     assert wait.looked().begun_again() == wait
+    assert not wait._replace(left=0).looked().follows_failure  # the attempt is repeated

@@ -92,6 +92,11 @@ class Wait(NamedTuple):
         """True if the attempt may be made."""
         return self.left < 0
 
+    @property
+    def follows_failure(self) -> bool:
+        """True while an attempt waits because one like it has failed."""
+        return not self.is_over and self.after_failure > PATIENCE
+
     def looked(self) -> Wait:
         """Return the wait after one more look."""
         return self._replace(left=self.left - 1)
