@@ -52,7 +52,7 @@ def show(  # noqa: PLR0913 - one for each role of a part
     `audio`, `input_ids`, ...) and by shapes:
 
     - images: `(h, w, c)`, `(c, h, w)` or `(h, w)`; integers, or floats, which are scaled to their range unless they
-      are in 0 to 1 or 0 to 255; or the bytes of an image file;
+      are in 0 to 1 (up to 2, brighter ones white) or 0 to 255; or the bytes of an image file;
     - boxes: `(n, 4)` in pixels as `box_format` says: two corners (`"xyxy"`, or `"yxyx"` as in TensorFlow), a corner and
       a size (`"xywh"`, as in COCO), or a center and a size (`"cxcywh"`); with `relative_boxes`, in parts of the image.
       `box_labels` has a class for each. Boxes without an area, such as padding, are left out;

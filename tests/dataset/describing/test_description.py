@@ -40,6 +40,23 @@ def test_what_is_empty_in_all_elements_has_a_row(element, path):
     assert found[path].specs == {"empty": found[path].count}
 
 
+@pytest.mark.parametrize(
+    ("element", "paths"),
+    [
+        ({"a[*]": 1}, ['["a[*]"]']),
+        ({"[*]": 1}, ['["[*]"]']),
+        ({"a[*]": [1, 2], "a": [3]}, ['["a"]', '["a"][*]', '["a[*]"]', '["a[*]"][*]']),
+        ({"a": [{"b[*]": [1]}, {"b[*]": [2]}]}, ['["a"]', '["a"][*]["b[*]"]', '["a"][*]["b[*]"][*]']),
+        ({'a"[*]': {"c": [1]}}, ['["a"[*]"]["c"]', '["a"[*]"]["c"][*]']),
+    ],
+)
+def test_keys_may_look_like_items_of_a_list(element, paths):
+    found = D.from_source([element, element]).describe()
+    assert list(found) == paths
+    assert [leaf.missing for leaf in found.values()] == [0] * len(paths)
+    assert len({leaf.name for leaf in found.values()}) == len(paths)
+
+
 def test_what_is_empty_in_some_elements_has_no_row():
     found = D.from_source([{"a": {}}, {"a": {"b": 1}}, {"a": {"b": 2}}]).describe()
     assert [(leaf.path, leaf.missing) for leaf in found.values()] == [('["a"]["b"]', 1)]

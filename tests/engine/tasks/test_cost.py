@@ -25,8 +25,9 @@ def test_costs_add_up_and_blocked_time_is_the_rest_of_the_wall_time():
 
 def test_a_cost_includes_the_cost_of_inner_calls():
     meter = Meter()
-    (_, inner), outer = meter.measure(meter.measure, sum, [1, 2])
+    (_, inner, inner_began), outer, outer_began = meter.measure(meter.measure, sum, [1, 2])
     costs = cost_of(inner), cost_of(outer)
+    assert outer_began <= inner_began <= inner_began + inner[0] <= outer_began + outer[0]
     for one, other in zip(*map(astuple, costs), strict=True):
         assert 0 <= one <= other
 
@@ -57,7 +58,7 @@ def is_in_full(meter, readings, reads=0):
     def make():
         readings[-1] = (*readings[-1][:4], readings[-1][4] + reads)
 
-    _, took = meter.measure(make)
+    _, took, _ = meter.measure(make)
     in_full = len(readings) > before
     assert not in_full or cost_of(took).reads == reads
     return in_full
@@ -67,7 +68,7 @@ def test_a_task_is_never_without_a_core_for_longer_than_it_lasts(readings):
     def lose_the_core_between_two_clocks():
         readings[-1] = (100, 40, 5_000, 0, 0)
 
-    _, took = Meter().measure(lose_the_core_between_two_clocks)
+    _, took, _ = Meter().measure(lose_the_core_between_two_clocks)
     assert cost_of(took) == Cost(100, 40, starved=60)
 
 

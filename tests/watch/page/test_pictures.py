@@ -63,6 +63,7 @@ def test_an_encoded_image_is_decoded():
         (np.full((10, 10, 1), 7, np.int64), (10, 10, 3), 7),
         (np.full((10, 10, 1), 0.5, np.float16), (10, 10, 3), 127),
         (np.full((10, 10, 1), 200.0), (10, 10, 3), 200),
+        (np.full((10, 10, 1), 2.5), (10, 10, 3), 2),
         (np.linspace(-3, 3, 300, dtype=np.float32).reshape(10, 10, 3), (10, 10, 3), 255),
         (np.full((10, 10, 4), np.nan, np.float32), (10, 10, 3), 0),
         (np.full((10, 10, 3), np.inf), (10, 10, 3), 0),
@@ -72,6 +73,13 @@ def test_an_encoded_image_is_decoded():
 def test_a_thumbnail_is_small_and_of_bytes(image, shape, top):
     small = thumbnail(image)
     assert (small.shape, small.dtype, small.max()) == (shape, np.uint8, top)
+
+
+@pytest.mark.parametrize("factor", [1.0000001, 1.2, 2])
+def test_a_brightened_image_of_floats_is_as_bright_as_before_and_white_where_it_is_too_bright(factor):
+    image = np.linspace(0, 1, 64).reshape(8, 8, 1) * factor
+    expected = (np.minimum(image, 1) * 255).astype(np.uint8)
+    assert np.array_equal(thumbnail(image), np.repeat(expected, 3, axis=2))
 
 
 def test_a_thumbnail_averages():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import hypot
 from typing import Any, NamedTuple
@@ -131,21 +132,25 @@ class Description(Mapping[str, LeafDescription]):
 def described(tallies: Tallies, class_names: Sequence[str] = ()) -> Description:
     """Return the statistics of the elements of tallies."""
     leaves: dict[str, LeafDescription] = {}
-    roots = {path: at for at, path in enumerate(tallies.leaves) if ITEM not in path}
-    for path in sorted(
-        tallies.leaves, key=lambda path: roots.get(path.partition(ITEM)[0], 0)
-    ):  # items after their list
+    order = {path: at for at, path in enumerate(tallies.leaves)}
+    lists = {path: _lists_of(path, tallies.leaves) for path in tallies.leaves}
+    for path in sorted(order, key=lambda path: order[(lists[path] or [path])[0]]):  # items after their list
         tally = tallies.leaves[path]
         tally.settle()
         nesting = "nested" if tally.nested and _has_below(path, tallies.leaves) else "empty"
         if nesting == "nested" and tally.nested == tally.count + tally.none:
             continue  # never a leaf
-        outer = path.rpartition(ITEM)[0] if ITEM in path else None
-        whole = tallies.elements if outer is None else tallies.leaves[outer].items
+        whole = tallies.leaves[lists[path][-1]].items if lists[path] else tallies.elements
         whole = whole if path else tally.count + tally.none
         leaves[path] = _leaf(path, tally, whole, nesting)
     notes = (f"there are more than {MOST_PATHS} leaves; the others are not described",) if tallies.left_out else ()
     return Description(tallies.elements, leaves, notes, tuple(class_names))
+
+
+def _lists_of(path: str, paths: Container[str]) -> list[str]:
+    """Return the paths of the lists that a path is in items of, the outermost first; a key may contain `[*]` too."""
+    before = (path[: found.start()] for found in re.finditer(re.escape(ITEM), path))
+    return [each for each in before if each in paths]
 
 
 def _has_below(path: str, paths: Iterable[str]) -> bool:

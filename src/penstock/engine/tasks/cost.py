@@ -118,17 +118,17 @@ class Meter:
         self._fully = FULLY  # the first task that need not be measured in full
         self._last = Cost(0, 0)
 
-    def measure(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, Took]:
-        """Return the result of `make`, and the time it took."""
+    def measure(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, Took, int]:
+        """Return the result of `make`, the time it took, and when it began (ns, as `perf_counter_ns` counts)."""
         task = self._tasks
         self._tasks = task + 1
         if task < self._fully or task % EVERY == 0:
             return self._measure_fully(task, partial(make, *args, **kwargs))
         began = perf_counter_ns()
         made = make(*args, **kwargs)
-        return made, (perf_counter_ns() - began, self._last)
+        return made, (perf_counter_ns() - began, self._last), began
 
-    def _measure_fully(self, task: int, make: Callable[[], T]) -> tuple[T, Took]:
+    def _measure_fully(self, task: int, make: Callable[[], T]) -> tuple[T, Took, int]:
         if self.recorder is not None:
             self.recorder.look(1 if task < self._fully else EVERY)
         if self.contention is not None and (task < FULLY or task % EVERY == 0):
@@ -143,4 +143,4 @@ class Meter:
         self._last = cost
         if cost.reads:
             self._fully = task + 1 + FULLY
-        return made, (cost.wall, cost)
+        return made, (cost.wall, cost), before[0]

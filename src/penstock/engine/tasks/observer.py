@@ -51,8 +51,8 @@ class TaskRecorder(Protocol):
     long: int
     """The time (ns) from which on every task is to be noted."""
 
-    def note(self, task: Task, name: str, took: int, /) -> None:
-        """Note a task of the plan with that name, which ends now and took that time (ns)."""
+    def note(self, task: Task, name: str, began: int, took: int, /) -> None:
+        """Note a task of the plan with that name, which began at that time (ns) and took that long."""
         ...
 
     def look(self, tasks: int, /) -> None:

@@ -53,14 +53,14 @@ class Work(ABC):
         """Make the items of a task, or the part of a batch that it asks for."""
         items = self._items if task.upcoming is None else self._items_after_telling
         if task.quota is None and of_thread.nbytes is None:
-            made = Made(*self.meter.measure(items, task))
+            piece, took, began = self.meter.measure(items, task)
         else:
             with under_quota(task.quota):
-                made = Made(*self.meter.measure(items, task))
+                piece, took, began = self.meter.measure(items, task)
         recorder = self.meter.recorder
-        if recorder is not None and (recorder.room > 0 or made.took[0] >= recorder.long):
-            recorder.note(task, self._label, made.took[0])
-        return made
+        if recorder is not None and (recorder.room > 0 or took[0] >= recorder.long):
+            recorder.note(task, self._label, began, took[0])
+        return Made(piece, took)
 
     @cached_property
     def _label(self) -> str:

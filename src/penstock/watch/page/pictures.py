@@ -16,6 +16,7 @@ LEAST_SIDE = 8  # pixels of an image
 AUDIO_LEAST = 1000  # samples of a waveform
 AVERAGED = 4  # pixels of an image to average for one of its thumbnail, in each direction, at most
 BARS = 160  # of a waveform
+_OVERSHOT = 2.0  # the largest float of an image of 0 to 1 that was brightened; at 0 to 255 it would be nearly black
 _MOST_PIXELS = 40_000_000  # of an encoded image that is decoded for a thumbnail
 _ENCODED = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*")
 
@@ -62,8 +63,8 @@ def is_wave(value: Any) -> bool:
 def thumbnail(image: np.ndarray, most: int = THUMBNAIL) -> np.ndarray:
     """Return an image of shape (h, w, 1 to 4) as `uint8[h, w, 3]` of at most `most` pixels a side.
 
-    Floats from 0 to 1 and from 0 to 255 are shown as they are; other floats and signed numbers are scaled to their
-    range.
+    Floats from 0 to 1 and from 0 to 255 are shown as they are, those up to 2 as from 0 to 1 with brighter ones white;
+    other floats and signed numbers are scaled to their range.
     """
     longest = max(image.shape[:2])
     image = image[..., :3] if image.shape[2] >= 3 else image[..., :1]
@@ -95,7 +96,7 @@ def _brightness(image: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     if low < 0 or high > 255:
         scale = 255 / ((high - low) or 1.0)
     else:
-        low, scale = 0.0, 255 if dtype.kind == "f" and high <= 1 else 1
+        low, scale = 0.0, 255 if dtype.kind == "f" and high <= _OVERSHOT else 1
     with np.errstate(invalid="ignore", over="ignore"):
         return np.nan_to_num((image - low) * scale, nan=0, posinf=0, neginf=0)
 

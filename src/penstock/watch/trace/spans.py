@@ -100,9 +100,8 @@ class SpanCounters(Counters):
         """The counters, which record the tasks."""
         return self
 
-    def note(self, task: Task, name: str, took: int) -> None:
-        """Record the span of a task, which ends now."""
-        began = perf_counter_ns() - took
+    def note(self, task: Task, name: str, began: int, took: int) -> None:
+        """Record the span of a task."""
         kind = "task" if task.part is None else "part"
         self._spans.append(_span((kind, name, *_here(), began, took, len(task.given), task.low, None)))
         self._take_room(took)
