@@ -45,6 +45,10 @@ class PlansInUse:
         self._keys[key] = None
         return key
 
+    def is_own(self, key: bytes) -> bool:
+        """Return whether this very process, not the one it was forked from, made the plan with a key."""
+        return self._process == os.getpid() and key[:OWNER] == self._owner
+
     def let_go(self, key: bytes) -> None:
         """Note that no dataset has the plan any longer."""
         self._keys.pop(key, None)

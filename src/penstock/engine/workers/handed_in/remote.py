@@ -20,6 +20,7 @@ from penstock.core.errors import WorkerError
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Made, Result, Task
 from penstock.engine.tasks.works import Work, bound_caches
+from penstock.engine.workers.handed_in.generators import seed_in_worker
 from penstock.engine.workers.handed_in.pickled import KEY, MOST_PICKLED, OWNER, OtherHostError, PickledPlan, SentPlan
 from penstock.memory.freed import give_back
 from penstock.plan.trial import on_trial
@@ -119,6 +120,7 @@ def run_remotely(plan: SentPlan, task: Task, siblings: Any = ()) -> tuple[Made, 
     An exception is returned, since the executor's own pickling may change it, or break the executor.
     """
     end_with_parent(siblings)
+    seed_in_worker(plan)
     try:
         plan.check_versions()
     except WorkerError as error:

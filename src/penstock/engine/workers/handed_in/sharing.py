@@ -11,6 +11,7 @@ from typing import Any
 from penstock.core.cached import cached_property
 from penstock.engine.tasks.task import Result, Task
 from penstock.engine.workers.handed_in.call import Sent
+from penstock.engine.workers.handed_in.generators import seed_in_worker
 from penstock.engine.workers.handed_in.pickled import PickledPlan, SentPlan
 from penstock.engine.workers.handed_in.remote import Pickled, Siblings, end_with_parent, loaded_plans, say_notes
 from penstock.engine.workers.processes.travel import ResultSizes, Sending, Travelling, answered, sending
@@ -125,6 +126,7 @@ def run_sharing(
     may change it, or break the pool.
     """
     end_with_parent(siblings)
+    seed_in_worker(plan)
     try:
         arena = mapped_by(door)
     except (OSError, ValueError) as error:
