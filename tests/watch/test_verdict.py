@@ -343,6 +343,13 @@ def test_the_start_of_a_run_is_no_part_of_its_limit():
     assert verdict(stats(waited=2.0, stepped=8.0, warm_up=0.9)).kind == "input"
 
 
+@pytest.mark.parametrize(("work", "ceiling"), [(2.0, 100), (40.0, 20)])
+def test_rates_are_those_once_the_run_was_under_way(work, ceiling):
+    found = verdict(stats(waited=5.1, stepped=4.9, warm_up=5.0, work=work))
+    assert f"It took 20 batches/s; the pipeline could make {ceiling} batches/s" in found
+    assert found.ceiling == ceiling
+
+
 def test_a_run_that_is_hardly_under_way_is_judged_as_a_whole():
     assert stats(waited=9.9, stepped=0.1, warm_up=9.8).steady_share == pytest.approx(0.99)
     assert stats(waited=0.0, stepped=0.0).steady_share == 0

@@ -167,9 +167,12 @@ class Stats:
 
     @property
     def ceiling(self) -> float:
-        """Return the items per second that the pipeline could make for a consumer that never stops."""
+        """Return the items per second that the pipeline could make for a consumer that never stops.
+
+        The work until the first item counts, since that of a shuffle buffer that fills then is for later items.
+        """
         made = self.workers * self.items / self.work if self.work else 0.0
-        return max(made, self.rate)  # if there were more workers before than now
+        return max(made, self.steady_rate)  # also if there were more workers before than now
 
     @property
     def wait_share(self) -> float:

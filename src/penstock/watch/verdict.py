@@ -87,8 +87,8 @@ def _limit(stats: Stats) -> Verdict:
     if kind == "step":
         text = (
             f"Step-bound: {_waiting(stats)}. "
-            f"It took {_rate(stats.rate, stats.unit)}; the pipeline could make {_rate(stats.ceiling, stats.unit)} "
-            f"({_where(stats)}), then limited by {limit.name}."
+            f"It took {_rate(stats.steady_rate, stats.unit)}; the pipeline could make "
+            f"{_rate(stats.ceiling, stats.unit)} ({_where(stats)}), then limited by {limit.name}."
         )
         return verdict(text)
     change = next_change(kind, limit, stats)
@@ -130,9 +130,9 @@ def ceiling_of(operation: OperationStats, stats: Stats) -> float:
     """Return the items of the run per second that an operation allows, if the workers did nothing else."""
     occupied = stats.occupied(operation)
     if not occupied or any(operation.name in turns for turns in stats.alone):  # which wait for their turn in that time
-        return stats.rate
+        return stats.steady_rate
     items = max(stats.operations[-1].rows, stats.items)  # made, some of which may not have been received yet
-    return max(items / occupied, stats.rate)
+    return max(items / occupied, stats.steady_rate)
 
 
 def _where(stats: Stats) -> str:
