@@ -70,7 +70,8 @@ class ElementwiseMethods(Handle[T_co]):
         - A tuple is passed as several arguments, anything else (a dict, a list, a named tuple) as one. The function
           sees NumPy and plain Python values.
         - The dicts and lists of an element belong to the function, which may write to them. Arrays of sources and of
-          caches are read-only, since later epochs see them too: copy such an array first, as in `x = x.copy()`.
+          caches are read-only, since later epochs see them too: copy such an array first, as in `x = x.copy()`. PyTorch
+          ignores that, so functions that name `torch.from_numpy` or its like get copies.
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
           its numbers are the same for any number of workers, and after a restore.
         - `vectorized=True` calls the function with columns, arrays of shape (k, ...) for some number k of elements, and

@@ -88,11 +88,28 @@ def with_own_arrays(values: list[Any]) -> list[Any]:
     return remade(values, whole_copy, always=True)
 
 
+def with_writeable_arrays(values: list[Any]) -> list[Any]:
+    """Return the elements with copies of the read-only arrays, in new containers where needed.
+
+    >>> (element,) = with_writeable_arrays([{"x": np.broadcast_to(0, 2)}])
+    >>> element["x"].flags.writeable
+    True
+    """
+    return remade(values, _writeable_copy, always=False)
+
+
 def own_array(leaf: Any) -> Any:
     """Return a writeable copy of an array, `Ragged` or `Sparse`; any other leaf as it is."""
     if isinstance(leaf, np.ndarray):
         return leaf.copy(order="K") if leaf.flags.writeable else leaf
     return leaf.frozen().owned() if isinstance(leaf, Ragged | Sparse) and leaf.writeable else leaf
+
+
+def writeable_array(leaf: Any) -> Any:
+    """Return a writeable copy of a read-only array, `Ragged` or `Sparse`; a writeable one as it is."""
+    if isinstance(leaf, Ragged | Sparse):
+        return leaf.owned()
+    return leaf if leaf.flags.writeable else leaf.copy()
 
 
 def sealed(leaf: Any) -> Any:
@@ -179,6 +196,13 @@ def whole_copy(cls: type) -> Change | None:
     if issubclass(cls, np.ndarray | Ragged | Sparse):
         return own_array
     return _of_container(cls, with_own_arrays, always=True)
+
+
+@lru_cache(maxsize=4096)
+def _writeable_copy(cls: type) -> Change | None:
+    if issubclass(cls, np.ndarray | np.void | Ragged | Sparse):
+        return writeable_array
+    return _of_container(cls, with_writeable_arrays, always=False)
 
 
 @lru_cache(maxsize=4096)

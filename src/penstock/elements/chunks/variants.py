@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
-from penstock.elements.chunks.sharing import own_array, with_own_arrays
+from penstock.elements.chunks.sharing import own_array, with_own_arrays, with_writeable_arrays, writeable_array
 
 
 def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
@@ -42,6 +42,23 @@ def duplicate(chunk: Chunk) -> Chunk:
     if isinstance(chunk, Items):
         return Items(with_own_arrays(chunk.held()))
     columns = [with_own_arrays(column) if isinstance(column, list) else own_array(column) for column in chunk.columns]
+    return Columns(chunk.structure, columns, len(chunk))
+
+
+def writeable(chunk: Chunk) -> Chunk:
+    """Return the elements with copies of the read-only arrays, for a function that does not respect the flag.
+
+    >>> import numpy as np
+    >>> kept = np.broadcast_to(0, (1, 2))
+    >>> writeable(Items([kept])).element(0).flags.writeable
+    True
+    """
+    if isinstance(chunk, Items):
+        return Items(with_writeable_arrays(chunk.held()))
+    columns = [
+        with_writeable_arrays(column) if isinstance(column, list) else writeable_array(column)
+        for column in chunk.columns
+    ]
     return Columns(chunk.structure, columns, len(chunk))
 
 

@@ -58,7 +58,7 @@ class Walk:
     `hazards` are the reasons that it is unsafe; `for_threads`: it uses a lock or thread-local data, so its author is
     aware of threads; `is_known`: every object met could be examined. `owners` are the objects whose methods it runs,
     `contents` the arrays and lists that it uses, and `caches` the results of `functools.cache` and the empty dicts,
-    into which calls may put objects that later calls share.
+    into which calls may put objects that later calls share. `names` are the attributes and globals that the code uses.
     """
 
     def __init__(self, functions: Iterable[Any]) -> None:
@@ -67,6 +67,7 @@ class Walk:
         self.owners: dict[int, Known] = {}
         self.contents: dict[int, Known] = {}
         self.caches: dict[int, Known] = {}
+        self.names: set[str] = set()
         self._hazards: dict[int, Hazard] = {}
         self._uses: Counter[int] = Counter()
         self._growths: Counter[int] = Counter()
@@ -74,7 +75,6 @@ class Walk:
         self._followed: set[tuple[int, int]] = set()
         self._given: set[tuple[Any, ...]] = set()  # functions with arguments that exist before the call
         self._reached: dict[int, Any] = {}  # kept, so that no id is reused
-        self._names: set[str] = set()  # of attributes and globals that the code uses
         for function in functions:
             self.call(Known(function, getattr(function, "__name__", type(function).__name__)))
             self._look_at_what_is_not_followed(function)
@@ -180,7 +180,7 @@ class Walk:
             self.is_known = False
             return
         self._followed.add((id(code), id(own)))
-        self._names |= used_names(code)
+        self.names |= used_names(code)
         self._reached[id(function)] = function
         self._read(function, names, own)
 
@@ -203,14 +203,14 @@ class Walk:
                 thing = self._reached[key]
                 if isinstance(thing, (types.FunctionType, *_PLAIN)) or is_library(type(thing).__module__):
                     continue
-                for name in sorted(self._names):
+                for name in sorted(self.names):
                     method = function_behind(class_attribute(type(thing), name))
                     if isinstance(method, types.FunctionType):
                         self._method(method, Known(thing, type(thing).__name__))
         for known in list(self.contents.values()):
-            if self._names & (WRITERS if isinstance(known.thing, np.ndarray) else LIST_WRITERS):
+            if self.names & (WRITERS if isinstance(known.thing, np.ndarray) else LIST_WRITERS):
                 self.found(known.thing, f"may write into `{known.name}`")
-        if "setattr" in self._names:
+        if "setattr" in self.names:
             self.found(function, "sets attributes by their names")
 
     def reaches(self, known: Known, *, depth: int = _DEEPEST) -> None:
