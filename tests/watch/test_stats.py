@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import penstock as ps
-from penstock.watch.stats import OperationStats, Stats
+from penstock.watch.stats import OperationStats, Stats, names, operations_table
 
 
 def operation(name="map(f)", wall=1.0, **changed):
@@ -84,3 +84,9 @@ def test_no_table_is_shown_before_the_first_item():
 def test_iterators_and_feeds_have_a_repr():
     it, _ = passed(ps.Dataset.range(100).batch(10), 3)
     assert repr(it) == "<Iterator over batch(10): epoch 0, 3 received>"
+
+
+def test_operations_of_one_name_are_numbered():
+    assert names((operation("a", 1.0), operation("b", 1.0), operation("a", 1.0))) == ["a", "b", "a 2"]
+    rows = operations_table(stats(operations=(operation("a", 1.0), operation("a", 1.0))))[1:]
+    assert [row[0] for row in rows] == ["a", "a 2"]

@@ -163,6 +163,13 @@ def test_a_verdict_has_parts():
     assert vars(pickle.loads(pickle.dumps(found))) == vars(found)
 
 
+def test_the_second_operation_of_a_name_has_a_number():
+    found = verdict(stats(operations=(operation("map(f)", 4.0), operation("map(f)", 15.0))))
+    assert (found.operation, found.next_operation) == ("map(f) 2", "map(f)")
+    assert "The limit is map(f) 2, with 79 % of the work" in found
+    assert "the next limit is map(f), at" in found
+
+
 def test_a_sequential_operation_is_the_limit_before_one_that_all_workers_share():
     of_one = operation("from_generator(f)", 8.0, sequential=True)
     found = verdict(stats(operations=(of_one, operation("map(decode)", 12.0))))

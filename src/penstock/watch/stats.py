@@ -250,19 +250,29 @@ def operations_table(stats: Stats) -> list[list[str]]:
     total = sum(operation.wall for operation in stats.operations)
     table = [["operation", "rows", "µs a row", "waiting", "share"]] + [
         [
-            cut(operation.name, _LONGEST),
+            cut(name, _LONGEST),
             f"{operation.rows:,}",
             f"{operation.wall / operation.rows * 1e6:,.2f}" if operation.rows else "",
             f"{100 * operation.wait / operation.wall:.0f} %" if operation.wall > 0 else "",
             f"{100 * operation.wall / total:.0f} %" if total > 0 else "",
         ]
-        for operation in stats.operations
+        for name, operation in zip(names(stats.operations), stats.operations, strict=True)
     ]
     if any(operation.left_out or operation.failed for operation in stats.operations):
         table[0].append("left out")
         for row, operation in zip(table[1:], stats.operations, strict=True):
             row.append(_left_out(operation))
     return table
+
+
+def names(operations: tuple[OperationStats, ...]) -> list[str]:
+    """Return the names of operations; the second of one name is `"map(f) 2"`."""
+    seen: dict[str, int] = {}
+    found: list[str] = []
+    for each in operations:
+        seen[each.name] = number = seen.get(each.name, 0) + 1
+        found.append(each.name if number == 1 else f"{each.name} {number}")
+    return found
 
 
 def cut(name: str, longest: int) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from penstock.core.verdicts import Verdict, VerdictKind
 from penstock.engine.tuning.settings import ISOLATED
 from penstock.watch.changes import BUSY_SHARE, gain_of, next_change, share_of
-from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats, percent
+from penstock.watch.stats import LEAST_STARTING, OperationStats, Stats, names, percent
 from penstock.watch.waits import (
     MOST_WAITING,
     limited_by_turns,
@@ -74,12 +74,13 @@ def _limit(stats: Stats) -> Verdict:
     if kind == "early" or limit is None:
         return Verdict(f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s.")
     behind = _next_limit(stats, limit)
-    following = "" if behind is None else behind.name
+    named = dict(zip(map(id, stats.operations), names(stats.operations), strict=True))
+    name, following = named[id(limit)], "" if behind is None else named[id(behind)]
     its_ceiling = ceiling_of(limit, stats)
     verdict = partial(
         Verdict,
         kind=kind,
-        operation=limit.name,
+        operation=name,
         operation_ceiling=its_ceiling,
         next_operation=following,
         ceiling=stats.ceiling,
@@ -88,18 +89,18 @@ def _limit(stats: Stats) -> Verdict:
         text = (
             f"Step-bound: {_waiting(stats)}. "
             f"It took {_rate(stats.steady_rate, stats.unit)}; the pipeline could make "
-            f"{_rate(stats.ceiling, stats.unit)} ({_where(stats)}), then limited by {limit.name}."
+            f"{_rate(stats.ceiling, stats.unit)} ({_where(stats)}), then limited by {name}."
         )
         return verdict(text)
     change = next_change(kind, limit, stats)
     gain, promised = gain_of(change, stats)
     text = (
         f"{KIND_NAMES[kind]}: {_waiting(stats)}. "
-        f"The limit is {limit.name}, with {percent(share_of(limit, stats))} of the work; "
+        f"The limit is {name}, with {percent(share_of(limit, stats))} of the work; "
         f"its ceiling is {_rate(its_ceiling, stats.unit)} ({_where(stats)})"
     )
     if behind is not None:
-        text += f", and the next limit is {behind.name}, at {_rate(ceiling_of(behind, stats), stats.unit)}"
+        text += f", and the next limit is {following}, at {_rate(ceiling_of(behind, stats), stats.unit)}"
     return verdict(f"{text}. {change.words}{promised}", change=change.words, gain=gain)
 
 

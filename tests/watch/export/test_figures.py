@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.watch.export.figures import figures, names, shares
+from penstock.watch.export.figures import figures, shares
 from tests.watch.test_verdict import operation, stats
 
 
@@ -36,7 +36,3 @@ def test_shares_of_work_add_up_to_one():
     now = stats(operations=(operation("a", 5.0), operation("b", 4.0)))
     assert shares(before) == {"a": 0.8, "b": 0.2}
     assert shares(now, before) == {"a": 0.25, "b": 0.75}
-
-
-def test_operations_of_one_name_are_numbered():
-    assert names((operation("a", 1.0), operation("b", 1.0), operation("a", 1.0))) == ["a", "b", "a 2"]

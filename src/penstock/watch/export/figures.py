@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.watch.stats import PLURALS, OperationStats, Stats
+from penstock.watch.stats import PLURALS, Stats, names
 
 
 def figures(now: Stats, before: Stats | None = None) -> dict[str, float]:
@@ -38,13 +38,3 @@ def shares(now: Stats, before: Stats | None = None) -> dict[str, float]:
         walls = [max(wall - was.wall, 0.0) for wall, was in zip(walls, earlier, strict=True)]
     total = sum(walls)
     return {name: wall / total if total else 0.0 for name, wall in zip(names(now.operations), walls, strict=True)}
-
-
-def names(operations: tuple[OperationStats, ...]) -> list[str]:
-    """Return the names of operations; the second of one name is `"map(f) 2"`."""
-    seen: dict[str, int] = {}
-    found: list[str] = []
-    for each in operations:
-        seen[each.name] = number = seen.get(each.name, 0) + 1
-        found.append(each.name if number == 1 else f"{each.name} {number}")
-    return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from penstock.core.lazy import require
-from penstock.watch.export.figures import names
+from penstock.watch.stats import names
 from penstock.watch.viewers import NEVER
 
 if TYPE_CHECKING:

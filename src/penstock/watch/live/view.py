@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import combining, east_asian_width
 
 from penstock.core.frozen import frozen
-from penstock.watch.export.figures import names, shares
-from penstock.watch.stats import PLURALS, Stats, count, rate
+from penstock.watch.export.figures import shares
+from penstock.watch.stats import PLURALS, Stats, count, names, rate
 from penstock.watch.verdict import INPUT_BOUND, MOST_WAITING, verdict
 
 if TYPE_CHECKING:
