@@ -126,6 +126,11 @@ def test_the_keys_fit_on_eighty_columns_and_a_terminal_without_unicode_gets_asci
     assert any("map(gr??er)" in line for line in lines)
 
 
+@pytest.mark.parametrize("width", [10, 40])
+def test_a_narrow_terminal_tells_how_to_quit(width):
+    assert "q: quit" in TopScreen().lines(width, 24, Style())[-1]
+
+
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (80, 24), (200, 60)])
 def test_lines_fit_on_any_terminal(width, height):
     screen = TopScreen()

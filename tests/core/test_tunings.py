@@ -31,6 +31,19 @@ def test_a_tuning_is_printed_with_its_reasons():
     assert str(Tuning("processes", 1, 2.0, (), ())) == "1 process, of 2 cores"
 
 
+def test_a_tuning_that_cannot_be_written_whole_leaves_the_one_before(tmp_path, monkeypatch):
+    TUNED.save(tmp_path / "tuned.json")
+
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("json.dump", fail)
+    with pytest.raises(OSError, match="No space left"):
+        TUNED.save(tmp_path / "tuned.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["tuned.json"]
+    assert Tuning.load(tmp_path / "tuned.json") == TUNED
+
+
 def test_a_saved_tuning_is_the_same(tmp_path):
     TUNED.save(tmp_path / "tuned.json")
     assert Tuning.load(tmp_path / "tuned.json") == TUNED

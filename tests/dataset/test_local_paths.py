@@ -35,6 +35,14 @@ def test_urls_are_refused(use, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("call", ["report", "trace", "to_tensorboard"])
+def test_an_empty_path_is_refused(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"{call}\((path|to)=''\): expected a path, not an empty text"):
+        getattr(D.range(3).iterator(), call)("")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("scheme", ["file://", "FILE://localhost", "file:"])
 def test_a_file_url_is_a_path_of_this_machine(scheme, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

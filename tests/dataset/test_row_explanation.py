@@ -149,3 +149,14 @@ def test_many_elements_are_shown_in_part():
     assert "… and 27 more" in str(explained)
     long = D.range(3).map(lambda x: x, on_error=ps.on_error.replace("a very long text that is the replacement"))
     assert "\n  map(lambda, on_error=" in str(long.explain(row=1))
+
+
+class Bad:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def test_an_element_without_a_text_is_shown_by_its_type():
+    explained = D.range(2).map(lambda x: {"a": Bad(), "b": x}).explain(row=0)
+    assert rest(explained, "map(lambda)").endswith('{"a": <Bad>, "b": 0}')
+    assert "Bad" in rest(D.range(2).map(lambda x: Bad()).explain(row=0), "map(lambda)")

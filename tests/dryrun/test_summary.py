@@ -52,3 +52,13 @@ def test_an_object_is_its_representation_in_one_line():
             return "<\n odd >"
 
     assert summary(Odd()) == "< odd >"
+
+
+def test_an_object_whose_text_cannot_be_made_is_told_by_its_type():
+    class Bad:
+        def __repr__(self):
+            raise RuntimeError("no text")
+
+    assert summary(Bad()) == "<Bad>"
+    assert summary({"a": Bad(), "b": [Bad()], "c": 3}) == '{"a": <Bad>, "b": [<Bad>], "c": 3}'
+    assert summary(tuple(Bad() for _ in range(20))) == "tuple of 20 leaves, the first <Bad>"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LOOK_PAUSE_OF_TOP = 1.0  # seconds
 RECENT_LOOKS = 6  # whose rates are shown
 LEAST_BUDGET_SET = 1 << 20  # bytes
-HELP = "up down: select   + -: workers   [ ]: memory ahead   p: pause   q: quit"
+HELP = "q: quit   up down: select   + -: workers   p: pause   [ ]: memory ahead"  # the most needed first
 KEYS = {"\x1b[A": "up", "\x1bOA": "up", "k": "up", "\x1b[B": "down", "\x1bOB": "down", "j": "down", "q": "quit"}
 BEGIN, END = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 

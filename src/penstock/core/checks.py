@@ -114,6 +114,8 @@ def check_local_path(call: str, name: str, value: object) -> str:
     ValueError: save(path='s3://bucket/rows'): expected a path of this machine, not a URL
     """
     path = check_path(call, name, value)
+    if not path:
+        raise ValueError(f"{call}({name}=''): expected a path, not an empty text")
     if "://" in path:
         shown = without_credentials(repr(path))
         raise ValueError(f"{call}({name}={shown:.200}): expected a path of this machine, not a URL")

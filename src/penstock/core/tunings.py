@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from penstock.core.checks import check_local_path
 from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
+from penstock.core.replacing import replacing
 
 TUNING_FORMAT = "penstock tuning 1"
 TunedExecutor: TypeAlias = Literal["inline", "threads", "processes"]
@@ -90,7 +91,8 @@ class Tuning:
         """
         import json  # expensive to load, and rarely needed
 
-        with open(check_local_path("save", "path", path), "w", encoding="utf-8") as file:
+        name = check_local_path("save", "path", path)
+        with replacing(name) as beside, open(beside, "w", encoding="utf-8") as file:
             json.dump({"format": TUNING_FORMAT, **asdict(self)}, file, indent=1)
             file.write("\n")
 

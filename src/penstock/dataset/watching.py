@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from penstock import plan as plans
 from penstock import watch
-from penstock.core.checks import check_local_path
+from penstock.core.checks import check_local_path, check_text
 from penstock.core.errors import PlanError
 from penstock.engine.tuning.settings import operations_of
 from penstock.plan.graph import post_order
@@ -226,6 +226,7 @@ class Watching:
         penstock_items_total{pipeline="train"} 1.0
         ...
         """
+        check_text("to_prometheus", "pipeline", pipeline)
         stats = self._weak_stats()
         self._add_viewer("to_prometheus", lambda: watch.export.prometheus.PrometheusViewer(stats, pipeline, registry))
 
@@ -238,6 +239,7 @@ class Watching:
         >>> it = Dataset.range(8).batch(4).iterator()
         >>> it.to_opentelemetry("train")  # doctest: +SKIP
         """
+        check_text("to_opentelemetry", "pipeline", pipeline)
         stats = self._weak_stats()
         self._add_viewer(
             "to_opentelemetry", lambda: watch.export.opentelemetry.OpenTelemetryViewer(stats, pipeline, meter)
@@ -249,7 +251,8 @@ class Watching:
         The page shows the verdict, the operations with widths by time, who waited for whom, what elements cost with the
         slowest by name, memory, decisions and events, a sample element (which is made once more), how well the order is
         mixed, findings of the lint, and the environment. Called after the first item, it writes the page at once, from
-        the counts alone. If the file cannot be written, the log says so and the run goes on.
+        the counts alone. A name that ends with `.gz` is packed. If the file cannot be written, the log says so and the
+        run goes on.
 
         >>> import os, tempfile
         >>> it = Dataset.range(8).batch(4).iterator()

@@ -34,6 +34,13 @@ def summary(element: Any) -> str:
 
 
 def _leaf(leaf: Any) -> str:
+    try:
+        return _text(leaf)
+    except Exception:  # noqa: BLE001 - of an object whose text cannot be made
+        return f"<{type(leaf).__name__}>"
+
+
+def _text(leaf: Any) -> str:
     if isinstance(leaf, Ragged):
         lengths = np.diff(leaf.row_splits)
         return f"{len(lengths)} row{'' if len(lengths) == 1 else 's'} of lengths {_numbers(lengths)}"

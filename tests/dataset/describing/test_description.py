@@ -178,3 +178,12 @@ def test_all_is_json_data():
     assert plain["leaves"]['["t"]']["min"] == "2026-01-01"
     assert plain["leaves"]['["z"]']["mean"] == [0.0, 1.0]
     assert plain["leaves"]['["big"]']["max"] == 2**70
+
+
+@pytest.mark.parametrize(
+    ("dtype", "large", "mean"), [(np.float64, 1e308, None), (np.complex128, 1e308, None), (np.float64, 1e200, 0)]
+)
+def test_no_moments_are_told_that_float64_cannot_hold(dtype, large, mean):
+    numbers = np.array([large, large, -large, -large], dtype)
+    leaf = D.from_tensor_slices(numbers[:, None]).describe()["element"]
+    assert (leaf.mean, leaf.std, leaf.infinite) == (mean, None, 0)

@@ -70,3 +70,8 @@ def test_the_library_reads_the_counts():
     metrics = {each.name: each.data for each in data.resource_metrics[0].scope_metrics[0].metrics}
     assert [point.value for point in metrics["penstock.items"].data_points] == [1]
     provider.shutdown()
+
+
+def test_a_pipeline_is_named_by_a_text():
+    with pytest.raises(TypeError, match=r"to_opentelemetry\(pipeline=5\): expected a text, not int"):
+        Dataset.range(9).iterator().to_opentelemetry(5)

@@ -85,3 +85,8 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client.core", None)
     with pytest.raises(ps.errors.MissingDependencyError, match=r"pip install 'penstock\[prometheus\]'"):
         Dataset.range(9).iterator().to_prometheus()
+
+
+def test_a_pipeline_is_named_by_a_text():
+    with pytest.raises(TypeError, match=r"to_prometheus\(pipeline=5\): expected a text, not int"):
+        Dataset.range(9).iterator().to_prometheus(5)

@@ -99,3 +99,10 @@ def test_chromium_shows_a_hostile_page_as_text(tmp_path):
     assert "<title>&lt;/title&gt;&lt;script&gt;" in shown
     assert shown.count("<svg") == 5
     assert "</html>" in shown
+
+
+def test_a_long_name_stays_within_its_box(tmp_path):
+    fits = "[...document.querySelectorAll('h1,p,li')].every(each => each.scrollWidth <= each.clientWidth)"
+    path = tmp_path / "page.html"
+    path.write_text(f"{page(facts('decode_and_resize_' * 20))}<script>document.title = {fits}</script>", "utf-8")
+    assert "<title>true</title>" in document(path, tmp_path / "profile")

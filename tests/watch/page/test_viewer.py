@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import os
 import queue
@@ -63,6 +64,28 @@ def test_a_page_that_cannot_be_written_does_not_end_the_run(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         assert len(list(it)) == 8
     assert caplog.text.count("cannot be written, and the run goes on") == 1
+
+
+def test_a_page_on_a_full_disk_leaves_the_one_before_and_is_said(tmp_path, caplog, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "run.html"
+    path.write_text("of the run before")
+    it = Dataset.range(8).iterator()
+    it.report(path)
+    monkeypatch.setattr("os.replace", fail)
+    list(it)
+    assert "No space left" in caplog.text
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["of the run before"]
+
+
+@pytest.mark.parametrize("name", ["run.html.gz", "RUN.HTML.GZ"])
+def test_a_page_whose_name_ends_with_gz_is_packed(name, tmp_path):
+    it = Dataset.range(8).iterator()
+    it.report(tmp_path / name)
+    list(it)
+    assert gzip.decompress((tmp_path / name).read_bytes()).startswith(b"<!doctype html>")
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_run(tmp_path, caplog):

@@ -14,10 +14,10 @@ from penstock.watch.trace.file import GrowingFile
 
 def read(path):
     data = path.read_bytes()
-    return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    return json.loads(gzip.decompress(data) if path.suffix in (".gz", ".GZ") else data)
 
 
-@pytest.mark.parametrize("name", ["run.json", "run.json.gz"])
+@pytest.mark.parametrize("name", ["run.json", "run.json.gz", "RUN.JSON.GZ"])
 def test_the_file_is_whole_after_every_addition(tmp_path, name):
     path = tmp_path / name
     file = GrowingFile(path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from cmath import isfinite
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import hypot
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from penstock import dataset, watch
 from penstock.core.attributes import UnknownKeyError
@@ -17,6 +18,7 @@ from penstock.dataset.describing.outline import ITEM, MOST_PATHS, Tallies
 from penstock.dataset.describing.tally import NESTED, LeafTally
 from penstock.elements.nested.whole import short_path
 
+T = TypeVar("T", float, complex)
 CLASSES_SHOWN = 12  # of a leaf, in the text
 
 
@@ -39,6 +41,7 @@ class LeafDescription:
     - `values`: the numbers, of which `nan` are NaN (or NaT) and `infinite` are infinite; `min` and `max` leave out NaN.
     - `masked`: numbers, texts and objects that masked arrays hide; they count nowhere else.
     - `mean`, `std`: of the finite numbers, as `np.mean` and `np.std`; of integers and flags they are rounded only once.
+      `None` where sums or squares are beyond float64.
     - `lengths`: of text, bytes, lists, rows of `Ragged`, or first dimensions, unless all are 0-d.
     - `classes`: how often each value occurred, the most frequent first, for texts, flags, and integers in at most one
       dimension; `None` for other values, and if there are more than 1,000, or long texts (`too_many` is then true).
@@ -203,8 +206,13 @@ def _moments(floats: Floats, imaginary: Floats, numbers: Whole) -> tuple[float |
         return None, None
     if imaginary.count:
         real, other = moments.deviation, imaginary.moments.deviation
-        return complex(moments.mean, imaginary.moments.mean), hypot(real or 0.0, other or 0.0)
-    return moments.mean, moments.deviation
+        deviation = None if real is None or other is None else hypot(real, other)
+        return _finite(complex(moments.mean, imaginary.moments.mean)), _finite(deviation)
+    return _finite(moments.mean), _finite(moments.deviation)
+
+
+def _finite(number: T | None) -> T | None:
+    return number if number is not None and isfinite(number) else None
 
 
 def _lengths(lengths: Whole) -> LengthRange | None:

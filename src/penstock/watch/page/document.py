@@ -22,7 +22,7 @@ STYLE = f"""
 @media print{{:root{{color-scheme:light;--ink:#000;--soft:#444;--paper:#fff;--card:#fff;--line:#bbb}}
   h2,p{{break-after:avoid}}.wide,svg,figure,tr,li{{break-inside:avoid}}}}
 body{{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}}
-main{{max-width:820px;margin:0 auto;padding:24px 16px 64px}}
+main{{max-width:820px;margin:0 auto;padding:24px 16px 64px;overflow-wrap:break-word}}
 h1{{font-size:1.5rem;margin:0}}
 h2{{font-size:1.1rem;margin:36px 0 10px}}
 .verdict{{border-left:4px solid var(--blue);background:var(--card);padding:12px 16px;margin:16px 0;border-radius:4px}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import os
 import platform
@@ -17,6 +18,7 @@ import numpy as np
 
 from penstock import lint, watch
 from penstock import plan as plans
+from penstock.core.replacing import replacing
 from penstock.core.shown import without_credentials
 from penstock.engine.runs.lowering import first_element
 from penstock.engine.tasks.compile import compiled
@@ -204,10 +206,12 @@ def can_write_page(path: str) -> bool:
 
 def write_page(path: str, facts: ReportFacts, *, said: bool = False) -> None:
     """Write the page, or say in the log why that failed, unless that was said before."""
-    html = without_credentials(page(facts))
+    content = without_credentials(page(facts)).encode(errors="backslashreplace")  # file names may be any bytes
+    if path.lower().endswith(".gz"):
+        content = gzip.compress(content)
     try:
-        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:  # file names may be any bytes
-            file.write(html)
+        with replacing(path) as beside, open(beside, "wb") as file:
+            file.write(content)
     except OSError as error:
         if not said:
             logging.getLogger("penstock").warning("%s", PAGE_FAILED.format(path, error))

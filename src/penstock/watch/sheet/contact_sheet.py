@@ -10,6 +10,7 @@ from typing import Any
 from penstock.core.checks import check_local_path
 from penstock.core.frozen import frozen
 from penstock.core.lengths import INFINITE
+from penstock.core.replacing import replacing
 from penstock.core.shown import displayable
 from penstock.elements.spec import describe, spec_of
 from penstock.watch.notebook.frame import in_frame, told
@@ -48,7 +49,7 @@ class ContactSheet:
         name = check_local_path("save", "path", path)
         if not name.lower().endswith((".html", ".htm")):
             raise ValueError(f"save(path={name!r}): a contact sheet is written as a page, name.html")
-        with open(name, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with replacing(name) as beside, open(beside, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(page_of("Contact sheet", self.html))
 
 

@@ -28,7 +28,7 @@ class GrowingFile:
         self.path = os.fspath(path)
         self.failed = ""
         """The reason why nothing more is written, in words."""
-        self._packer = zlib.compressobj(FAST, wbits=GZIP) if self.path.endswith(".gz") else None
+        self._packer = zlib.compressobj(FAST, wbits=GZIP) if self.path.lower().endswith(".gz") else None
         self._length = 0  # bytes of the events
         self._end = b""  # the bytes after them
         self._begun = False
