@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_written_is_said_in_a_line(folder, capsys, monkeyp
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied", "fixed_of_test.py")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("os.replace", refuse)
     text = f"{HEAD}ds = ps.Dataset.range(9).repeat(2).cache()\n"
     ok, _, after = fixed(text)
     assert not ok

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import tempfile
 import tokenize
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from penstock.cli.terminal import Terminal
 from penstock.core.frames import shown_path
+from penstock.core.replacing import replacing
 from penstock.lint.finding import Finding
 from penstock.lint.source_edits import EditError
 
@@ -109,19 +109,9 @@ def _diff(made: FileFixes) -> Iterator[str]:
 
 
 def _replace_file(made: FileFixes) -> None:
-    """Replace the content of a file at once; its mode stays, and a link stays a link."""
-    path = os.path.realpath(made.path)
-    number, beside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".penstock-", suffix=".py")
-    try:
-        with open(number, "wb") as file:
-            file.write(made.after.encode(made.encoding))
-        os.chmod(beside, os.stat(path).st_mode & 0o7777)
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            os.remove(beside)
-        raise
-    for name in {path, made.path}:
+    with replacing(made.path) as beside, open(beside, "wb") as file:
+        file.write(made.after.encode(made.encoding))
+    for name in {os.path.realpath(made.path), made.path}:
         _forget_compiled(name)
 
 
