@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, concat
-from penstock.elements.chunks.sharing import sealed, with_sealed_arrays
+from penstock.elements.chunks.sharing import sealed, with_own_objects, with_sealed_arrays
 from penstock.elements.chunks.uniform import UniformRow, fill_rows, forms_of_rows, in_columns, rows_of
 from penstock.elements.footprint import memory_of
 from penstock.elements.nested.structure import Structure
@@ -242,8 +242,10 @@ def sealed_chunk(chunk: Chunk) -> Chunk:
 
 
 def handed_out(kept: Chunk) -> Chunk:
-    """Return the elements of a sealed chunk, with copies of values that cannot be sealed, such as PyTorch tensors."""
-    return Items(with_sealed_arrays(kept.values)) if isinstance(kept, Items) else kept
+    """Return the elements of a sealed chunk, with copies of objects that cannot be sealed, such as PyTorch tensors."""
+    if isinstance(kept, Items):
+        return Items(with_own_objects(kept.values))
+    return Columns(kept.structure, with_own_objects(kept.columns), len(kept))
 
 
 def _merged(positions: Rows, missing: Rows, made: Chunk, others: Callable[[Rows], Chunk]) -> Chunk:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +19,7 @@ from penstock.elements.chunks.sharing import (
     travelling,
     with_own_arrays,
     with_own_containers,
+    with_own_objects,
     with_sealed_arrays,
 )
 from penstock.elements.ragged import Ragged
@@ -133,3 +138,47 @@ def test_gathered_rows_are_read_only_unless_written_into_given_memory():
     assert gathered(column, np.array([1]), memory) is memory
     assert gathered(column, np.array([1]), np.empty((1, 3))).flags.writeable is False
     assert gathered(np.zeros(3), np.array([1])).flags.writeable
+
+
+class Plain:
+    def __init__(self):
+        self.tags = ["cat"]
+
+
+def test_objects_are_copied_deeply_at_all_depths():
+    kept = Plain()
+    (element,) = with_own_objects([{"x": (kept, [kept])}])
+    element["x"][0].tags.append("dog")
+    element["x"][1][0].tags.append("bird")
+    assert kept.tags == ["cat"]
+
+
+def test_the_items_of_an_array_of_objects_are_copied_and_the_array_is_read_only():
+    kept = np.empty(2, object)
+    kept[:] = [["cat"], "dog"]
+    (element,) = with_own_objects([kept])
+    element[0].append("bird")
+    assert kept[0] == ["cat"]
+    assert not element.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        threading.Lock(),
+        np.zeros(2),
+        np.array(["a", b"b", None], object),
+        np.float32(1),
+        Decimal(1),
+        Path("a"),
+        datetime.now(UTC),
+        Plain,
+        with_own_objects,
+        frozenset(["a"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_immutable_values_and_those_that_cannot_be_copied_are_shared(value):
+    values = [{"x": value}]
+    assert with_own_objects(values) is values

@@ -279,3 +279,48 @@ def test_a_full_cache_of_a_stream_continues_from_a_state(stop):
         again.load_state_dict(it.state_dict())
         it.load_state_dict(it.state_dict())
         assert as_lists(it) == as_lists(again) == wanted[stop:]
+
+
+class Box:
+    def __init__(self, value):
+        self.values = [value]
+
+
+def tagged(box):
+    box.values.append(9)
+    return box
+
+
+def boxes_in_array(value):
+    made = np.empty(1, object)
+    made[0] = Box(value)
+    return made
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize(
+    ("make", "tag"),
+    [
+        (Box, tagged),
+        (lambda i: {"box": (Box(i), i)}, lambda row: tagged(row["box"][0])),
+        (boxes_in_array, lambda array: tagged(array[0])),
+    ],
+    ids=["object", "part", "array"],
+)
+def test_a_function_that_changes_an_object_changes_no_later_epoch(make, tag, is_stream):
+    numbers = Dataset.range(4)
+    ds = (numbers.filter(lambda i: i >= 0) if is_stream else numbers).map(make).cache()
+    assert [[box.values for box in ds.map(tag)] for _ in range(3)] == [[[i, 9] for i in range(4)]] * 3
+
+
+def test_an_image_and_a_data_frame_are_the_same_in_every_epoch():
+    image, pandas = pytest.importorskip("PIL.Image"), pytest.importorskip("pandas")
+
+    def changed(row):
+        row["image"].putpixel((0, 0), row["image"].getpixel((0, 0)) + 1)
+        row["frame"]["x"] += 1
+        return row["image"].getpixel((0, 0)), int(row["frame"]["x"].sum())
+
+    ds = Dataset.range(2).map(lambda i: {"image": image.new("L", (2, 2)), "frame": pandas.DataFrame({"x": [0]})})
+    changing = ds.cache().map(changed)
+    assert [list(changing) for _ in range(3)] == [[(1, 1)] * 2] * 3

@@ -35,8 +35,8 @@ class BufferMethods(Handle[T_co]):
 
         Rows are cached one by one, so a pass that ends early, or a shuffle after the cache, keeps the rows it has made;
         of a stream, the elements are cached from the first one on. Arrays are passed on read-only, since later epochs
-        see them too: a function that changes one must copy it first. Dicts and lists belong to the function or the
-        consumer.
+        see them too: a function that changes one must copy it first. Dicts, lists and other objects belong to the
+        function or the consumer: a cache in memory makes a deep copy of an object of another class for each epoch.
 
         In memory, the cached elements belong to this dataset and all datasets built on it. In an executor of other
         processes, each process has its own cache. The cache keeps up to `limit_bytes`, and what the memory budget

@@ -141,8 +141,10 @@ class ReadMethods(Handle[T_co]):
         and Hugging Face datasets are written for processes. `thread_safe=True` lets all threads read at once, and
         `thread_safe=False` only one; an attribute `thread_safe` of the object or its class has the same effect.
 
-        The source's own items are never written to: dicts and lists are copied for each function and consumer, the
-        arrays of a list are passed on read-only, and the arrays of any other object are copied.
+        Dicts, lists, sets and byte arrays of the source are copied for each function and consumer, the arrays of a
+        list are passed on read-only, and the arrays of any other object are copied. Objects of other classes, such as
+        images of Pillow and data frames, are passed on as they are: a function that changes one must copy it first,
+        or later epochs see the change.
 
         >>> list(Dataset.from_source(["a", "b"]).repeat(2))
         ['a', 'b', 'a', 'b']

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import methodcaller
@@ -15,6 +15,7 @@ import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.elements.leaves.values import read_only
+from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.kernels import gather
@@ -24,6 +25,14 @@ Change: TypeAlias = Callable[[Any], Any]
 """Function that returns the replacement of a value: the value itself if no part of it changes."""
 
 _WITHOUT_PARTS = (set, bytearray)  # writeable themselves, without writeable parts
+_IMMUTABLE = (*PLAIN_TYPES, np.generic, type, range, slice, frozenset)
+_IMMUTABLE_MODULES = frozenset(
+    [
+        *("datetime", "decimal", "enum", "fractions", "ipaddress", "pathlib", "re", "uuid", "zoneinfo"),
+        *("jax", "jaxlib", "penstock", "pyarrow"),
+    ]
+)
+"""Modules and libraries whose values never change."""
 
 
 def with_own_containers(values: list[Any]) -> list[Any]:
@@ -96,6 +105,22 @@ def with_writeable_arrays(values: list[Any]) -> list[Any]:
     True
     """
     return remade(values, _writeable_copy, always=False)
+
+
+def with_own_objects(values: list[Any]) -> list[Any]:
+    """Return elements with read-only arrays, and copies of objects that may be changed, in new containers where needed.
+
+    Tensors of PyTorch are copied, and objects of unknown classes deeply, unless `copy.deepcopy` fails, as for an open
+    file. Sets and byte arrays are shared, since containers are: see `with_own_containers`.
+
+    >>> from types import SimpleNamespace
+    >>> kept = SimpleNamespace(boxes=[1])
+    >>> (element,) = with_own_objects([{"image": kept}])
+    >>> element["image"].boxes.append(2)
+    >>> kept.boxes
+    [1]
+    """
+    return remade(values, _own_object, always=False)
 
 
 def own_array(leaf: Any) -> Any:
@@ -219,6 +244,38 @@ def _own_sealed_copy(cls: type) -> Change | None:
     if _is_tensor(cls) or issubclass(cls, np.ndarray | Ragged | Sparse):
         return _sealed_copy(cls)
     return _of_container(cls, with_own_containers_and_sealed_arrays, always=True)
+
+
+@lru_cache(maxsize=4096)
+def _own_object(cls: type) -> Change | None:
+    if _is_tensor(cls):
+        return methodcaller("clone")
+    if issubclass(cls, np.ndarray):
+        return _with_own_items
+    change = _of_container(cls, with_own_objects, always=False)
+    return _deep_copy if change is None and _may_change(cls) else change
+
+
+def _may_change(cls: type) -> bool:
+    """Return False if the values of a class are known to be immutable, or are copied with containers."""
+    if issubclass(cls, np.void):
+        return True
+    if cls is object or issubclass(cls, (*_IMMUTABLE, *_WITHOUT_PARTS, Ragged, Sparse)):
+        return False
+    return not any(base.__module__.partition(".")[0] in _IMMUTABLE_MODULES for base in cls.__mro__)
+
+
+def _with_own_items(array: np.ndarray) -> np.ndarray:
+    if not array.dtype.hasobject or not any(map(_may_change, set(map(type, array.ravel().tolist())))):
+        return array
+    return sealed(_deep_copy(array))
+
+
+def _deep_copy(value: Any) -> Any:
+    try:
+        return deepcopy(value)
+    except Exception:  # noqa: BLE001 - of any class: it cannot be copied, and is shared
+        return value
 
 
 def _of_container(cls: type, parts_of: Callable[[list[Any]], list[Any]], *, always: bool) -> Change | None:
