@@ -111,8 +111,7 @@ class Iterator(Watching, Closing, Generic[T]):
         left = received = 0
         try:
             with self._lock:
-                received = self._received
-                left = len(self._items)
+                received, left = self._received, len(self._items)
                 if not left:
                     self._refill()
                     left = len(self._items)
@@ -125,7 +124,7 @@ class Iterator(Watching, Closing, Generic[T]):
             if left:  # out of memory, or an interrupt, perhaps after an item was taken
                 self._received = received
                 self._drop(left)
-                cast("Run", self._run).close("failed" if isinstance(error, Exception) else "cancelled")
+                self._end(error)
             raise
 
     def _refill(self) -> None:
@@ -144,10 +143,9 @@ class Iterator(Watching, Closing, Generic[T]):
             watch.stuck.watchdog.watch(watched)
         items: Any = None
         try:
-            items = self._next_items()
+            items = self._taken()
         except BaseException as error:
-            if self._stop is not None:  # the run is over; its closer would hold the error, whose frames hold this
-                self._stop()
+            self._end(error)
             note_blames(error)
             self._failure = watch.stats.failure_text(error)
             raise
@@ -158,18 +156,23 @@ class Iterator(Watching, Closing, Generic[T]):
             steps.left -= 1
             if steps.left <= 0 or items is None:
                 steps.handed_out(asked, self._last, cast("Run", self._run))
-            viewers = self._viewers
-            if viewers is not None and (items is None or self._last >= viewers.due):
+            if (viewers := self._viewers) is not None and (items is None or self._last >= viewers.due):
                 self._let_look(viewers, asked)
         if items is None:
             self._end_pass()
             raise StopIteration
-        self._items = deque(items) if isinstance(items, list) else items
         run = cast("Run", self._run)
         if self._last >= self._look_at or run.session.budget.unsaid:
             self._look(run)
         if self._warn is not None and run.is_parallel:
             self._warn_of_threads(self._warn)
+
+    def _taken(self) -> Any:
+        """Take the next items, which count as received from now on but for those that are left: both at once."""
+        if (items := self._next_items()) is not None:
+            ready, position = deque(items) if isinstance(items, list) else items, cast("Run", self._run).position
+            self._items, position.unreceived = ready, 0
+        return items
 
     def _end_pass(self) -> None:
         self._passes.end()
@@ -382,7 +385,10 @@ class Iterator(Watching, Closing, Generic[T]):
         if self._viewers is not None:
             self._viewers.close(self.stats())
 
-    def _end(self) -> None:
+    def _end(self, error: BaseException | None = None) -> None:
+        """End the run; after an error, an item may be lost, and the closer would hold the frames, which hold this."""
+        if self._run is not None and error is not None:
+            self._run.close("failed" if isinstance(error, Exception) else "cancelled")
         if self._stop is not None:
             self._stop()
 

@@ -20,6 +20,16 @@ def piece(low, high, mark=None):
     return Piece(Items(list(range(low, high))), np.arange(low, high), high if mark is None else mark)
 
 
+def taken(position, piece):
+    """Hand a piece out, and have the consumer receive it; until then, the cursor tells of none of its items."""
+    before = position.cursor()
+    left_out = position.hand_out(piece)
+    after = position.cursor()
+    assert (after.row, received_by(after)) == (before.row, received_by(before))
+    position.unreceived = 0
+    return left_out
+
+
 def received_by(cursor):
     return set(range(cursor.row)).union(*(range(low, high) for low, high in cursor.ahead))
 
@@ -31,7 +41,7 @@ def received_by(cursor):
 def test_a_cursor_of_rows_records_items_received_in_any_order(order, count):
     position = RowPosition(Cursor(1, 2, 0))
     for item in order[:count]:
-        assert position.hand_out(piece(item, item + 1)) == 0
+        assert taken(position, piece(item, item + 1)) == 0
     cursor = position.cursor()
     assert received_by(cursor) == set(order[:count])
     assert (cursor.seed, cursor.epoch) == (1, 2)
@@ -42,7 +52,7 @@ def test_a_cursor_of_rows_records_items_received_in_any_order(order, count):
 def test_a_cursor_of_rows_leaves_out_the_items_of_the_last_piece_that_were_not_received(order, count, left):
     position = RowPosition(Cursor(0, 0, 0))
     for low, high in order[:count]:
-        position.hand_out(piece(low, high))
+        taken(position, piece(low, high))
     low, high = order[count - 1]
     left = min(left, high - low)
     wanted = set().union(*(range(*span) for span in order[: count - 1]), range(low, high - left))
@@ -58,7 +68,7 @@ def test_without_handed_out_items_the_cursor_is_unchanged():
 
 def test_a_piece_of_no_rows_changes_nothing():
     position = RowPosition(Cursor(0, 0, 4))
-    position.hand_out(piece(7, 7))
+    taken(position, piece(7, 7))
     assert position.cursor() == Cursor(0, 0, 4)
 
 
@@ -72,7 +82,7 @@ def test_a_cursor_of_a_stream_counts_from_the_mark_before_the_last_piece(sizes, 
     """A mark here counts the elements before it, so the mark and the offset after it must tell the same as the row."""
     position, row, last = StreamPosition(Cursor(1, 2, 0)), 0, 0
     for last in sizes:
-        assert position.hand_out(piece(row, row + last)) == 0
+        assert taken(position, piece(row, row + last)) == 0
         row += last
     left = data.draw(st.integers(0, last))
     cursor = position.cursor(left)
@@ -85,7 +95,7 @@ def test_a_cursor_of_a_stream_counts_from_the_mark_before_the_last_piece(sizes, 
 def test_a_resumed_stream_leaves_out_items_received_before(sizes, offset):
     position, row, received = StreamPosition(Cursor(0, 0, 100 + offset, offset=offset)), 0, 100 + offset
     for size in sizes:
-        left_out = position.hand_out(piece(row, row + size))
+        left_out = taken(position, piece(row, row + size))
         assert left_out == min(max(offset - row, 0), size)
         row += size
         received += size - left_out
@@ -102,7 +112,7 @@ def test_a_resumed_stream_leaves_out_items_received_before(sizes, offset):
 def test_the_mark_of_a_cursor_is_plain_data():
     position, parts = StreamPosition(Cursor(0, 0, 0)), PartMarks()
     parts.change(0, [1, 2])
-    position.hand_out(piece(0, 2, mark=parts.now))
+    taken(position, piece(0, 2, mark=parts.now))
     assert position.cursor().mark == [[1, 2]]
     assert position.cursor(1) == Cursor(0, 0, 1, mark=None, offset=1)
 
@@ -115,7 +125,7 @@ def test_parts_of_a_piece_without_a_mark_count_from_the_mark_before(offset, part
     received, low = 7, 0
     for number, size in enumerate(parts):
         is_last = number == len(parts) - 1
-        left_out = position.hand_out(piece(low, low + size, "end" if is_last else CUT_OFF))
+        left_out = taken(position, piece(low, low + size, "end" if is_last else CUT_OFF))
         low += size
         received += size - left_out
         left = data.draw(st.integers(0, size - left_out))

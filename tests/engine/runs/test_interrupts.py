@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,48 @@ def test_an_item_that_an_interrupt_kept_from_its_consumer_is_not_counted():
     rest = D.range(9).iterator()
     rest.load_state_dict(it.state_dict())
     assert [*received, *rest] == list(range(9))
+
+
+INTERRUPTIBLE = ("dataset/iterator.py", "runs/run.py", "cursors/position.py")
+
+
+class InterruptedAtLine:
+    """A trace function that interrupts before the line of this number, of those on the way of an item."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, argument):
+        if not frame.f_code.co_filename.endswith(INTERRUPTIBLE):
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [D.range(6).map(lambda x: x).batch(3), D.range(8).filter(lambda x: x % 4 > 0).batch(3)],
+    ids=["rows", "stream"],
+)
+def test_an_interrupt_at_any_line_loses_no_item_and_makes_none_twice(ds):
+    whole, tracing = [batch.tolist() for batch in ds], sys.gettrace()
+    for number in count(1):
+        it, resumed, received = ds.with_options(ps.Options(executor="inline")).iterator(), ds.iterator(), []
+        sys.settrace(InterruptedAtLine(number))
+        try:
+            received.extend(batch.tolist() for batch in it)
+        except KeyboardInterrupt:
+            sys.settrace(tracing)
+        else:
+            break  # there are no more lines
+        finally:
+            sys.settrace(tracing)
+        resumed.load_state_dict(it.state_dict())
+        assert received + [batch.tolist() for batch in resumed] == whole, f"line {number}"
+        with suppress(ClosedError):
+            received.extend(batch.tolist() for batch in it)
+        assert received == whole[: len(received)], f"line {number}"
+    assert number > 100

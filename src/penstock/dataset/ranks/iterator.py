@@ -184,6 +184,7 @@ class _Shared:
             self._is_over = True
         else:
             self._ready.extend(items)
+            cast("Run", self.run).position.unreceived = 0
 
     def _exchange(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         doing = f"after step {self.base.row + self._given} of epoch {self.base.epoch}"

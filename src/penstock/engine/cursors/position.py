@@ -12,7 +12,14 @@ from penstock.plan.flow import BEYOND, CUT_OFF, Mark, Piece
 
 
 class Position(Protocol):
-    """Counter of the pieces that a run hands out, which makes the cursor to continue from."""
+    """Counter of the pieces that a run hands out, which makes the cursor to continue from.
+
+    A change is stored in one statement, and the consumer stores with the items that none is `unreceived`, so that an
+    interrupt finds either all of it or nothing.
+    """
+
+    unreceived: int
+    """The items of the piece handed out last, until the consumer has them."""
 
     def hand_out(self, piece: Piece) -> int:
         """Count a piece as handed out and earlier ones as received; return the number of its items to leave out."""
@@ -35,18 +42,19 @@ class RowPosition:
         self._row = cursor.row
         self._ahead = list(cursor.ahead)
         self._low = self._high = cursor.row
+        self.unreceived = 0
 
     def hand_out(self, piece: Piece) -> int:
-        self._row, self._ahead = _received(self._row, self._ahead, self._low, self._high)
-        self._high = int(piece.after)
-        self._low = self._high - len(piece.chunk)
+        row, ahead = _received(self._row, self._ahead, self._low, self._high)
+        high, count = int(piece.after), len(piece.chunk)
+        self._row, self._ahead, self._low, self._high, self.unreceived = row, ahead, high - count, high, count
         return 0
 
     def end(self) -> None:
         """Do nothing: an epoch of rows may end anywhere."""
 
     def cursor(self, left: int = 0) -> Cursor:
-        row, ahead = _received(self._row, self._ahead, self._low, self._high - left)
+        row, ahead = _received(self._row, self._ahead, self._low, self._high - left - self.unreceived)
         return replace(self._cursor, row=row, ahead=tuple(ahead))
 
 
@@ -82,20 +90,22 @@ class StreamPosition:
         self._place = self._next = StreamPlace(
             cursor.mark, cursor.offset, cursor.row
         )  # before and after the last piece
+        self.unreceived = 0
 
     def hand_out(self, piece: Piece) -> int:
         count, row = len(piece), self._next.row
         left_out = min(self._left_out, count)
-        self._left_out -= left_out
-        self._place = self._next
+        left, given = self._left_out - left_out, count - left_out
         inside = self._inside + count if piece.after is CUT_OFF else 0
         after = self._before if inside else piece.after
-        if left_out < count:
-            self._place = StreamPlace(self._before, self._inside + left_out, row)
-            self._next = StreamPlace(after, inside, row + count - left_out)
-        elif not self._left_out:
-            self._place = self._next = StreamPlace(after, inside, row)
-        self._before, self._inside = after, inside
+        place = following = self._next
+        if given:
+            place = StreamPlace(self._before, self._inside + left_out, row)
+            following = StreamPlace(after, inside, row + given)
+        elif not left:
+            place = following = StreamPlace(after, inside, row)
+        held = left, after, inside, place, following, given
+        self._left_out, self._before, self._inside, self._place, self._next, self.unreceived = held
         return left_out
 
     def end(self) -> None:
@@ -104,6 +114,7 @@ class StreamPosition:
             raise CursorError(BEYOND)
 
     def cursor(self, left: int = 0) -> Cursor:
+        left += self.unreceived
         mark, offset, row = self._place if left else self._next
         received = self._next.row - left - row
         return replace(self._cursor, mark=settled(mark), offset=offset + received, row=row + received)

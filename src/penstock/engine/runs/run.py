@@ -88,7 +88,7 @@ class Run:
         self.made = Totals()
         self.unit = "element" if batching_of(plan) is None else "batch"
         self.epoch = cursor.epoch
-        self._position: Position = RowPosition(cursor) if plan.indexed else StreamPosition(cursor)
+        self.position: Position = RowPosition(cursor) if plan.indexed else StreamPosition(cursor)
         self._observer = observer
         self._drawn_seed = drawn_seed
         self._carry_over = carry_over
@@ -100,7 +100,6 @@ class Run:
         self._flow: Flow = iter(())
         self.session = Session(settings, carry_over, observer)
         """The workers and tuners of the run, and what it tells of itself; another one in a forked child."""
-        self._unreturned = 0  # items that were counted as handed out, and perhaps lost by an error since
         self._is_begun = False  # set by the first request for items, so that an interrupt finds all that has begun
         watch_over(self)
 
@@ -157,7 +156,7 @@ class Run:
     def failed_at(self) -> int:
         """The number of the item that failed."""
         if not self.plan.indexed:
-            return self._position.cursor().row
+            return self.position.cursor().row
         made_by = self.session.isolated or self._stage
         return 0 if made_by is None else made_by.failed_at
 
@@ -176,10 +175,13 @@ class Run:
 
     def cursor(self, left: int) -> Cursor:
         """Return the cursor to continue from, if `left` of the items handed out last were not received."""
-        return self._position.cursor(left + self._unreturned)
+        return self.position.cursor(left)
 
     def items(self) -> list[Any] | Any | None:
-        """Return a list or a queue of the next items; `None` when the epoch is over."""
+        """Return a list or a queue of the next items; `None` when the epoch is over.
+
+        The position counts them once the caller, which has them, sets its `unreceived` to 0.
+        """
         if self.ended is not None:
             if self.ended == "exhausted":
                 return None
@@ -239,7 +241,7 @@ class Run:
         if self._is_begun:
             return
         self._is_begun = True
-        session, settings, cursor = self.session, self.settings, self._position.cursor()
+        session, settings, cursor = self.session, self.settings, self.position.cursor()
         if self._isolate is not None and self._begin_elsewhere(session, self._isolate):
             return
         if settings.tuning is not None and settings.tuning.cores != (cores := settings.available_cores):
@@ -256,7 +258,7 @@ class Run:
             self._stage = Stage(Stretch(self.plan, self.plan), feed, scope, top=True)
             self._flow = self._stage.open(cursor.epoch, cursor.row)
             return
-        self._position = StreamPosition(cursor)
+        self.position = StreamPosition(cursor)
         self._flow = self._opened(scope, cursor)
         asked_for = settings.workers is not None or settings.depth is not None
         if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
@@ -273,8 +275,8 @@ class Run:
 
     def _continued(self) -> Cursor:
         """Return the cursor after the items handed out, from which the position counts other pieces from now on."""
-        cursor = self._position.cursor()
-        self._position = RowPosition(cursor) if self.plan.indexed else StreamPosition(cursor)
+        cursor = self.position.cursor()
+        self.position = RowPosition(cursor) if self.plan.indexed else StreamPosition(cursor)
         return cursor
 
     def _opened(self, scope: Scope, cursor: Cursor) -> Flow:
@@ -293,22 +295,21 @@ class Run:
     def _items(self) -> list[Any] | Any | None:
         while (piece := self._piece()) is not None:
             self.session.tidy()
-            left_out = self._position.hand_out(piece)
-            self._unreturned = len(piece.chunk) - left_out  # until nothing can fail any longer
-            if self._unreturned:
+            left_out = self.position.hand_out(piece)
+            if self.position.unreceived:
                 items = piece.chunk.elements()
                 items = items[left_out:] if left_out else items
                 self._count(piece, items)
-                self._unreturned = 0
                 return items
-        self._position.end()
+        self.position.end()
         return None
 
     def hand_over(self) -> Piece | None:
         """Return the next items with the mark after them, for a consumer in another process; `None` at the end."""
         piece = self._piece() if self._following is None else self._following.around(self._piece)
         if piece is not None:
-            self._position.hand_out(piece)
+            self.position.hand_out(piece)
+            self.position.unreceived = 0
         return piece
 
     def _piece(self) -> Piece | None:
