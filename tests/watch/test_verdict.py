@@ -67,8 +67,15 @@ def test_the_process_of_an_isolated_run_is_named(mode, where):
         ),
         (
             {"work": 6.0, "blocked": 5.0, "uneven": 20.0},
-            "Workers are idle for 70 % of the time, behind elements that take much longer than others: take",
+            "Workers are idle for at least 50 % of the time that the consumer waits, behind elements that take much",
         ),
+        ({"work": 6.0, "blocked": 5.0, "uneven": 7.0}, "It mostly waits"),  # that is soon over
+        ({"work": 7.0, "items": 10**5, "uneven": 40.0, "blocked": 5.0}, "It mostly waits"),  # as 40 x 70 us are
+        (
+            {"work": 4.0, "blocked": 3.0, "uneven": 20.0},
+            "It mostly waits",
+        ),  # the consumer waits for more
+        ({"work": 4.0, "uneven": 20.0}, "All work takes less time than the consumer waits; the rest is hand-overs"),
         ({"work": 6.0, "blocked": 5.0, "uneven": 2.0}, "It mostly waits: more calls at a time hide that"),
         ({"work": 9.0, "blocked": 8.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),
         ({"work": 19.0, "blocked": 15.0, "uneven": 20.0}, "It mostly waits: more calls at a time hide that"),

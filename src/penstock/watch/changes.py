@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from penstock.core.verdicts import VerdictKind
+from penstock.engine.tuning.long_tasks import LEAST_BEYOND, RARE
 from penstock.engine.tuning.tuner import THREAD_PAYS
 from penstock.watch.stats import PLURALS, OperationStats, Stats, percent
 from penstock.watch.waits import (
@@ -27,7 +28,6 @@ HAND_OVER = 50e-6  # seconds that handing an item over from another thread takes
 HANDED_OVER = 20_000  # items a second, to hand over which takes much of the time
 TOLD_STARTING = 10.0  # seconds of a run from which on the start of processes is not worth a word
 PROCESSES_HAVE = "the processes have"
-UNEVEN_COSTS = 4  # ratio of the longest task to the mean, above which slow tasks hold up others
 
 
 class NextChange(NamedTuple):
@@ -159,13 +159,16 @@ def _less_in_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> Ne
 
 
 def _any_order(kind: VerdictKind, limit: OperationStats, stats: Stats) -> NextChange | None:
-    busy_while_waited = stats.work / (stats.workers * max(stats.waited - stats.warm_up, 1e-9))  # if at no other time
-    if stats.is_inline or stats.uneven < UNEVEN_COSTS or busy_while_waited >= BUSY_SHARE:
+    waited = stats.waited - stats.warm_up
+    idle = 1 - stats.work / (stats.workers * max(waited, 1e-9))  # or more, if workers were busy at other times too
+    beyond = (stats.uneven - 1) * stats.work / stats.items
+    holds_up = stats.uneven > RARE and beyond > LEAST_BEYOND * 1e-9
+    if stats.is_inline or not holds_up or idle <= 1 - BUSY_SHARE or _waits_for_no_task(stats):
         return None
-    idle = 1 - stats.work / (stats.workers * stats.seconds)
     words = (
-        f"Workers are idle for {percent(idle)} of the time, behind elements that take much longer than others: take "
-        "elements as they come, with Options(deterministic=False), or even out what they cost."
+        f"Workers are idle for at least {percent(idle)} of the time that the consumer waits, behind elements that take "
+        "much longer than others: take elements as they come, with Options(deterministic=False), or even out what they "
+        "cost."
     )
     return NextChange(words, min(stats.ceiling, _of_all_cores(stats)))
 
@@ -225,8 +228,8 @@ NEXT_CHANGES = (
 
 
 def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
+    larger = "make batches larger" if stats.unit == "batch" else "take them in batches, with batch()"
     if stats.is_inline and stats.rate >= HANDED_OVER:
-        larger = "make batches larger" if stats.unit == "batch" else "take them in batches, with batch()"
         return NextChange(f"Handing over {PLURALS[stats.unit]} takes much of the time: {larger}.")
     if stats.is_inline:
         words = (
@@ -234,12 +237,20 @@ def _change_of_cores(limit: OperationStats, stats: Stats) -> NextChange:
             "arithmetic alone, or map(..., vectorized=True)."
         )
         return NextChange(words)
+    if _waits_for_no_task(stats):
+        words = "All work takes less time than the consumer waits; the rest is hand-overs, or waits for a core"
+        return NextChange(f"{words}: {larger}, or check what else runs.")
     if stats.workers < stats.cores:
         asked = f"Only {stats.workers} of {stats.cores:g} cores are requested"
         words = f"{asked}: raise Options(workers=) or num_parallel_calls."
         return NextChange(words, stats.ceiling * stats.cores / stats.workers)
     words = f"All {stats.cores:g} cores are busy: make the operation cheaper, or use more cores."
     return NextChange(f"{words[:-1]} (in half of its time, for example).", _if_halved(limit, stats), at_most=False)
+
+
+def _waits_for_no_task(stats: Stats) -> bool:
+    """Return whether tasks took much less time in all than the consumer waited: a wait for tasks is as long as one."""
+    return stats.work < BUSY_SHARE * (stats.waited - stats.warm_up)
 
 
 def _if_halved(limit: OperationStats, stats: Stats) -> float:
