@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.plan.identity import identity
 
@@ -180,3 +182,13 @@ def test_a_memory_map_is_read_late_and_in_part(tmp_path, monkeypatch):
     after = repr(before)
     tokens[-1] = 2
     assert repr(before) == after != told(with_closure(tokens))
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+
+
+@given(st.recursive(PLAIN, lambda part: st.lists(part, max_size=3) | st.lists(part, max_size=3).map(tuple)))
+def test_values_in_tables_are_told_as_other_values(value):
+    """There they are told as text at once, which is faster; the text is what is digested."""
+    (mapping,) = identity({"key": value})
+    assert repr(mapping) == repr(("dict", [(list(identity("key")), list(identity(value)))]))

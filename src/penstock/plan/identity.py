@@ -21,6 +21,7 @@ from penstock.elements.spec import is_array_like
 
 _DEEPEST = 8  # maximum depth of objects within objects
 
+_SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _CONSTANT_TYPES = (
     bool,
     int,
@@ -57,6 +58,15 @@ class Content:
 
     def __repr__(self) -> str:
         return repr(self.digest)
+
+
+class _Told(str):
+    """What `identity` yields, as text already: in tables of many values, containers would keep the collector busy."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str.__str__(self)
 
 
 def identity(value: Any, depth: int = _DEEPEST) -> Iterator[Any]:
@@ -202,8 +212,16 @@ def _is_constant(name: str, used: Any) -> bool:
     return used is not None and name.isupper() and not name.startswith("_") and not isinstance(used, types.ModuleType)
 
 
-def _one_deeper(depth: int) -> Callable[[Any], list[Any]]:
-    return lambda value: list(identity(value, depth - 1))
+def _one_deeper(depth: int) -> Callable[[Any], Any]:
+    def described(value: Any) -> Any:
+        kind = type(value)
+        if kind in _SCALARS:
+            return _Told(repr([repr(value)]))
+        if (kind is tuple or kind is list) and depth > 1 and _SCALARS.issuperset(map(type, value)):
+            return _Told(repr([(kind.__qualname__, [[repr(item)] for item in value])]))
+        return list(identity(value, depth - 1))
+
+    return described
 
 
 def _is_filled(cell: types.CellType) -> bool:
