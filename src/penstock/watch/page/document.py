@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.watch.page import drawings, style
 from penstock.watch.page.facts import Costs, Levels, Timeline
-from penstock.watch.stats import PLURALS, Stats, count, cut, operations_table, percent, rate
+from penstock.watch.stats import PLURALS, Stats, count, cut, names, operations_table, percent, rate
 from penstock.watch.verdict import verdict
 
 LANES = {"waits": "consumer waits", "steps": "consumer steps"}
@@ -122,11 +122,11 @@ def _plan(stats: Stats) -> str:
     total = sum(each.wall for each in stats.operations) or 1.0
     told = [
         (
-            cut(each.name, LONGEST_DRAWN),
+            cut(name, LONGEST_DRAWN),
             each.wall / total,
             f"{100 * each.wall / total:.0f} % of the work, {each.rows:,} rows",
         )
-        for each in stats.operations
+        for name, each in zip(names(stats.operations), stats.operations, strict=True)
     ]
     head, *rows = operations_table(stats)
     cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
