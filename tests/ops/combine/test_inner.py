@@ -64,3 +64,36 @@ def test_an_iterator_that_fails_blames_the_operation_after_its_elements_arrive(b
     assert caught.value.__notes__[0].startswith(f"in {blamed}")
     rest = [note.partition(";")[0] for note in caught.value.__notes__[1:]]
     assert rest in ([f"while making element {end}"], ["made from the number 0", f"while making element {end}"])
+
+
+@pytest.mark.parametrize("make", [lambda: iter(range(4)), lambda: (x for x in range(4)), lambda: map(abs, range(4))])
+@pytest.mark.parametrize("operation", ["flat_map", "interleave"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_an_iterator_that_is_returned_again_in_the_next_call_or_epoch_is_an_error(operation, rows, make):
+    shared = make()
+    ds = getattr(ps.Dataset.range(rows), operation)(lambda x: shared)
+    if rows == 1:
+        assert list(ds) == [0, 1, 2, 3]
+    with pytest.raises(
+        ps.errors.ElementError, match=rf"{operation}.* the same iterator again.*; return a new one in each call"
+    ):
+        list(ds)
+
+
+def test_an_iterator_that_begins_anew_by_itself_may_be_returned_again():
+    class Rewinding:
+        rest = "ab"
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if not self.rest:
+                self.rest = "ab"
+                raise StopIteration
+            first, self.rest = self.rest[0], self.rest[1:]
+            return first
+
+    shared = Rewinding()
+    ds = ps.Dataset.range(2).flat_map(lambda x: shared)
+    assert [list(ds) for _ in range(2)] == [["a", "b", "a", "b"]] * 2

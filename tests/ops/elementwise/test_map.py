@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import partial
@@ -329,3 +330,50 @@ def test_a_coroutine_is_no_result():
     assert any("at row 2" in note for note in caught.value.__notes__)
     with pytest.raises(ElementError, match="returned an async generator"):
         list(made.map(lambda x: several(x + 0)))
+
+
+class Countdown:
+    """An iterator of the user's."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        raise StopIteration
+
+
+ONE_SHOT = {
+    "generator": lambda x: (each for each in "ab"),
+    "map": lambda x: map(str, range(x)),
+    "zip": lambda x: zip("ab", "cd", strict=True),
+    "filter": lambda x: filter(None, [x]),
+    "list_iterator": lambda x: iter([x]),
+    "list_reverseiterator": lambda x: reversed([x]),
+    "enumerate": lambda x: enumerate("ab"),
+    "Countdown": lambda x: Countdown(),
+}
+
+
+@pytest.mark.parametrize("kind", ONE_SHOT)
+def test_an_iterator_is_no_result(kind):
+    for ds in (Dataset.range(3).map(ONE_SHOT[kind]), Dataset.range(3).map(ONE_SHOT[kind]).cache()):
+        with pytest.raises(ElementError, match=rf"returned an? .*{kind}.*, which can be iterated only once; flat_map"):
+            list(ds)
+
+
+@pytest.mark.parametrize("kind", ONE_SHOT)
+def test_an_iterator_inside_an_element_is_no_result(kind):
+    make = ONE_SHOT[kind]
+    for nested in (lambda x: {"k": make(x)}, lambda x: (x, [make(x)])):
+        with pytest.raises(ElementError, match=rf"an element that holds an? .*{kind}.*; write list\(\.\.\.\)"):
+            list(Dataset.range(3).map(nested))
+
+
+def test_a_file_and_a_sequence_that_can_be_advanced_are_results():
+    class Frames(Countdown):
+        def __len__(self):
+            return 0
+
+    for make in (lambda x: io.BytesIO(b"text"), lambda x: Frames()):
+        assert len(list(Dataset.range(3).map(make))) == 3
+        assert len(list(Dataset.range(3).map(lambda x, make=make: {"k": make(x)}))) == 3

@@ -21,6 +21,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.plan.blame import blame
 from penstock.plan.flow import AskedFlow, Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.graph import end_of
+from penstock.plan.last_pass import LastPass
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import LockSet
@@ -109,12 +110,45 @@ class Unfolding(Streamed):
                 "array or an iterable of elements"
             )
         elements = iter(cast("Iterable[Any]", result))
-        return lambda epoch, mark=None: _of_iterator(elements, mark, self._turns)
+        again = elements is result and self._last.begin(elements)
+        return lambda epoch, mark=None: self._of_iterator(elements, mark, again=again)
+
+    @cached_property
+    def _last(self) -> LastPass:
+        """The last iterator that the user's function returned: of its calls, which stay the same in each epoch."""
+        return LastPass(self.name) if self._calls is None else self._calls.last_pass
 
     @cached_property
     def _turns(self) -> LockSet | None:
         """The turns that serialize calls of the user's function and steps of an iterator that it returned."""
         return None if self._calls is None else turns_of(self._calls.function, thread_safe=self._calls.thread_safe)
+
+    def _of_iterator(self, elements: Iterator[Any], mark: Mark, *, again: bool) -> AskedFlow:
+        """Yield copies of the elements of a new iterator, one by one unless more are wanted.
+
+        Elements before the mark are made again and dropped. If tasks call the user's function in turns, the iterator is
+        advanced in these turns too. One that was read to its end before, `again`, is an error if it has no element.
+        """
+        (count,) = resumed(mark and [mark], (0,))
+        yield from left_out(elements, count, count)
+        failure: Exception | None = None
+        wanted: int | None = None
+        while failure is None:
+            run: list[Any] = []
+            try:
+                with entered(self._turns):
+                    run.extend(map(_own, islice(elements, min(wanted or 1, _AT_A_TIME))))
+            except Exception as error:  # noqa: BLE001 - raised after the elements before it
+                failure = error
+            if not run:
+                if failure is None:
+                    failure = self._last.end(elements, in_vain=again and not count)
+                break
+            ids = np.arange(count, count + len(run), dtype=np.int64)
+            count += len(run)
+            wanted = yield Piece(Items(run), ids, count)
+        if failure is not None:
+            raise failure
 
 
 def is_sequence(result: Any) -> bool:
@@ -136,32 +170,6 @@ def chunk_of(results: list[Any]) -> tuple[Chunk, Rows]:
 def _elements(sequence: Any) -> list[Any]:
     """Return the elements of one sequence; numbers of an array become NumPy scalars, as in a column."""
     return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
-
-
-def _of_iterator(elements: Iterator[Any], mark: Mark, turns: LockSet | None) -> AskedFlow:
-    """Yield copies of the elements of a new iterator, one by one unless more are wanted.
-
-    Elements before the mark are made again and dropped. If tasks call the user's function in `turns`, the iterator is
-    advanced in these turns too.
-    """
-    (count,) = resumed(mark and [mark], (0,))
-    yield from left_out(elements, count, count)
-    failure: Exception | None = None
-    wanted: int | None = None
-    while failure is None:
-        run: list[Any] = []
-        try:
-            with entered(turns):
-                run.extend(map(_own, islice(elements, min(wanted or 1, _AT_A_TIME))))
-        except Exception as error:  # noqa: BLE001 - raised after the elements before it
-            failure = error
-        if not run:
-            break
-        ids = np.arange(count, count + len(run), dtype=np.int64)
-        count += len(run)
-        wanted = yield Piece(Items(run), ids, count)
-    if failure is not None:
-        raise failure
 
 
 def _own(element: Any) -> Any:

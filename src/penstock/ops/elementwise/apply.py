@@ -40,16 +40,19 @@ from penstock.plan.safety.writing import chunk_for, only_reads, reaches_its_argu
 from penstock.plan.stopwatch import each_timed, stopwatch_here
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
-_RETURNED_GENERATOR = (
-    "the function returned a generator, which can be iterated only once; flat_map(function) yields its elements, "
+_RETURNED_ITERATOR = (
+    "the function returned {}, which can be iterated only once; flat_map(function) yields its elements, "
     "list(...) in the function makes one element of them"
+)
+_RETURNED_ITERATOR_INSIDE = (
+    "the function returned an element that holds {}, which can be iterated only once; write list(...) of it in the "
+    "function"
 )
 _RETURNED_COROUTINE = (
     "the function returned a coroutine, which is no result until it is awaited; return asyncio.run(...) of it"
 )
 _NO_RESULTS: dict[type, str] = {
     NoneType: "",
-    GeneratorType: _RETURNED_GENERATOR,
     CoroutineType: _RETURNED_COROUTINE,
     AsyncGeneratorType: "the function returned an async generator; return a list of what it yields",
 }
@@ -172,11 +175,33 @@ def _collected(
         items = Items(_taken(node, watched, rows))
     made, types = items.values, items.types
     for kind, told in _NO_RESULTS.items():
-        if kind in types and (kind is not GeneratorType or node.name == "map"):
+        if kind in types:
             at = next(index for index, element in enumerate(made) if type(element) is kind)
             close_coroutines(made)
             raise _blamed(ElementError(_returned_none(node) if made[at] is None else told), node, int(rows[at]))
+    if node.name == "map" and made:
+        _refuse_iterators(node, items, rows)
     return items
+
+
+def _refuse_iterators(node: Node, items: Items, rows: Rows) -> None:
+    """Raise an error for a result that is an iterator, or if the first result, which tells for all, holds one."""
+    for kind in items.types:
+        if _is_one_shot(kind):
+            at = next(index for index, element in enumerate(items.values) if type(element) is kind)
+            raise _blamed(ElementError(_RETURNED_ITERATOR.format(_named(kind))), node, int(rows[at]))
+    for kind in set(map(type, flatten(items.values[0])[0])):
+        if _is_one_shot(kind):
+            raise _blamed(ElementError(_RETURNED_ITERATOR_INSIDE.format(_named(kind))), node, int(rows[0]))
+
+
+def _is_one_shot(kind: type) -> bool:
+    """Return whether values of a type are iterators; files, which can be read again, and sequences are not."""
+    return issubclass(kind, Iterator) and not any(hasattr(kind, name) for name in ("read", "__len__"))
+
+
+def _named(kind: type) -> str:
+    return "a generator" if kind is GeneratorType else f"an iterator ({kind.__name__})"
 
 
 def close_coroutines(results: Iterable[Any]) -> None:

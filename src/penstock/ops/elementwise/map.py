@@ -30,6 +30,7 @@ from penstock.ops.elementwise.apply import (
 from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
+from penstock.plan.last_pass import LastPass
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.step import Step
@@ -76,6 +77,11 @@ class Map(Node):
     @cached_property
     def length(self) -> int:
         return self.input.length
+
+    @cached_property
+    def last_pass(self) -> LastPass:
+        """The last iterator that the function returned in this process to an operation that yields its elements."""
+        return LastPass(self.name)
 
     def spec(self) -> Spec | None:
         function = self.function

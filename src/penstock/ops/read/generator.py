@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, cast
 
@@ -23,38 +20,13 @@ from penstock.plan.blame import blame
 from penstock.plan.flow import AskedFlow, Mark, Open, Piece, close, left_out, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.ids import ordinals
+from penstock.plan.last_pass import LastPass
 from penstock.plan.node import Streamed
 from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
 AT_ONCE = 1_000_000  # ns to collect elements at most, so that a consumer waiting for many can be stopped
 _MOST = 256
-RETURNED_AGAIN = (
-    "from_generator: the function returned the same iterator again, which an earlier pass has {}; return a new one for "
-    "each pass, as a generator function does"
-)
-
-
-@dataclass(slots=True)
-class LastPass:
-    """The iterator of the last pass, `None` if it is gone, and whether that pass reached its end."""
-
-    iterator: Callable[[], Any] = lambda: None
-    ended: bool = False
-
-    def begin(self, iterator: Iterator[Any], *, restored: bool) -> bool:
-        """Begin a pass over the iterator; return whether it was read to its end, most likely by the last pass.
-
-        Raise an `ElementError` if the last pass left it in the middle. An iterator that was read to its end may begin
-        anew by itself, and one that is `restored` receives a position.
-        """
-        again = self.iterator() is iterator and not restored
-        if again and not self.ended:
-            raise ElementError(RETURNED_AGAIN.format("begun"))
-        self.iterator, self.ended = lambda: iterator, False
-        with suppress(TypeError):  # keep no iterator alive, except those that take no weak reference, such as map()
-            self.iterator = weakref.ref(iterator)
-        return again or getattr(iterator, "gi_frame", iterator) is None
 
 
 @frozen()
@@ -95,9 +67,8 @@ class FromGenerator(Streamed):
             while failure is None:
                 run, failure = self._run(elements, count, wanted or 1)
                 if not run:
-                    self.last.ended = failure is None
-                    if failure is None and again and not count:
-                        failure = ElementError(RETURNED_AGAIN.format("read to its end"))
+                    if failure is None:
+                        failure = self.last.end(elements, in_vain=again and not count)
                     break
                 ids = ordinals(epoch, count, len(run))
                 count += len(run)
@@ -112,7 +83,7 @@ class FromGenerator(Streamed):
     @cached_property
     def last(self) -> LastPass:
         """The last pass of this process."""
-        return LastPass()
+        return LastPass(self.name)
 
     def _begun(self, *, restored: bool) -> tuple[Iterator[Any], bool]:
         """Return the iterator of a new pass, and whether it was read to its end before."""
