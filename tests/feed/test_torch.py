@@ -164,7 +164,7 @@ def test_a_tensor_that_cannot_become_an_array_is_named(options):
         told = [note for note in caught.value.__notes__ if "the Tensor of " in note]
         assert len(told) == 1, caught.value.__notes__
         assert "batch: " in told[0]
-        assert 'at ["x"] cannot become an array; map() it to one of NumPy' in told[0]
+        assert 'at ["x"] cannot become an array; map() it to one that NumPy can view' in told[0]
 
 
 def test_an_error_in_finish_says_so():

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Kept
+from penstock.elements.leaves.values import nbytes_of
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
@@ -98,8 +99,8 @@ def _memory_of_column(column: Column) -> int:
 
 
 def _memory_of_object(value: Any, depth: int) -> int:
-    nbytes = getattr(value, "nbytes", None)  # of tensors, among others
-    if isinstance(nbytes, int):
+    nbytes = nbytes_of(value)  # of tensors, among others
+    if nbytes is not None:
         return nbytes
     if "PIL.Image" in sys.modules and isinstance(value, sys.modules["PIL.Image"].Image):
         return value.width * value.height * _PIXEL.get(value.mode, 4)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.leaves.values import nbytes_of
 from penstock.elements.nested.structure import are_leaves, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -24,7 +25,7 @@ def bytes_of(element: Any) -> int:
     """
     if type(element) is np.ndarray:
         return element.nbytes or sys.getsizeof(element)
-    return sum(getattr(leaf, "nbytes", None) or sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
+    return sum(nbytes_of(leaf) or sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
 
 
 def text_bytes_of(array: NDArray[Any]) -> int:
@@ -105,5 +106,5 @@ def _size(leaf: Any) -> int:
         return len(leaf)
     if isinstance(leaf, Ragged | Sparse):  # without splits and indices, whose dtype and number depend on their form
         leaf = leaf.flat_values if isinstance(leaf, Ragged) else leaf.values
-    nbytes = getattr(leaf, "nbytes", _OTHER)
-    return nbytes if isinstance(nbytes, int) else _OTHER
+    nbytes = nbytes_of(leaf)
+    return _OTHER if nbytes is None else nbytes

@@ -137,17 +137,24 @@ def spec_of(element: Any) -> Spec:
     """Return the spec of one element.
 
     A Python `int` is an `int64`, a `float` a `float64`; text and bytes are objects, including NumPy's; any object with
-    `__array__` (a tensor, a picture) is an array.
+    `__array__` (a tensor, a picture) is an array, unless NumPy has no such array (a sparse tensor).
 
     >>> spec_of({"image": np.zeros((28, 28), np.uint8), "label": 3, "name": "seven"})
     {'image': uint8[28, 28], 'label': int64, 'name': str}
     """
     leaves, structure = structures.flatten(element)
-    return structures.unflatten(structure, map(leaf_spec, leaves))
+    return structures.unflatten(structure, map(_array_or_object, leaves))
+
+
+def _array_or_object(leaf: Any) -> LeafSpec:
+    try:
+        return leaf_spec(leaf)
+    except Exception:  # noqa: BLE001 - of any class: it cannot become an array
+        return ObjectSpec(type(leaf))
 
 
 def leaf_spec(leaf: Any) -> LeafSpec:
-    """Return the spec of one leaf."""
+    """Return the spec of one leaf; raise the error of one with `__array__` that cannot become an array."""
     dtype = _PYTHON_SCALARS.get(type(leaf))
     if dtype is not None:
         return ArraySpec((), dtype)

@@ -305,6 +305,9 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
     return result
 
 
+_VIEWABLE = "one that NumPy can view, by tensor.float(), detach() or to_dense()"
+
+
 def _specs(column: list[Any], origin: Origin) -> list[LeafSpec]:
     """Return the specs of values; an error of a value that cannot become an array names the operation and the type."""
     specs: list[LeafSpec] = []
@@ -312,8 +315,10 @@ def _specs(column: list[Any], origin: Origin) -> list[LeafSpec]:
         specs.extend(map(leaf_spec, column))
     except Exception as error:
         at = len(specs)  # those before the error are there
-        which = f"the {type(column[at]).__name__} of {origin.one(at)}{origin.where}"
-        add_blame(error, Blame(detail=f"{origin.operation}: {which} cannot become an array; map() it to one of NumPy"))
+        cls = type(column[at])
+        which = f"the {cls.__name__} of {origin.one(at)}{origin.where}"
+        wanted = _VIEWABLE if cls.__module__ == "torch" else "one of NumPy"
+        add_blame(error, Blame(detail=f"{origin.operation}: {which} cannot become an array; map() it to {wanted}"))
         raise
     return specs
 

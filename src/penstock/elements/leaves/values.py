@@ -58,6 +58,19 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def nbytes_of(value: Any) -> int | None:
+    """Return the `nbytes` of an object; `None` if it has none, or raises an error, as sparse tensors of PyTorch do.
+
+    >>> nbytes_of(np.zeros(2)), nbytes_of("text")
+    (16, None)
+    """
+    try:
+        nbytes = value.nbytes
+    except Exception:  # noqa: BLE001 - of any class, whose property may raise anything
+        return None
+    return nbytes if isinstance(nbytes, int) else None
+
+
 def empty_value(values: NDArray[Any]) -> Any:
     """Return the padding for such values: zero, `False`, empty text, or empty bytes among bytes.
 

@@ -71,13 +71,21 @@ class Results:
 def _look(part: Any) -> Any:
     """Return a value that changes when a part of a result is modified: a number, or the parts of the part."""
     if type(part).__module__.partition(".")[0] == "torch":
-        part = part.detach().cpu().numpy()
+        part = _array_of(part)
     if isinstance(part, np.ndarray | np.void):
         array = np.asarray(part)
         return array.ravel().tolist() if array.dtype.hasobject else _sum_of(np.ascontiguousarray(array))
     if isinstance(part, dict):
         return list(part.values())
     return list(part) if isinstance(part, list | deque) else list(_attributes(part).values())
+
+
+def _array_of(tensor: Any) -> Any:
+    """Return a tensor as an array, or its count of writes if NumPy cannot view it, as one of bfloat16."""
+    try:
+        return tensor.detach().cpu().numpy()
+    except (TypeError, RuntimeError):
+        return np.asarray(0 if tensor.is_inference() else tensor._version)  # noqa: SLF001 - PyTorch documents it
 
 
 def _has_stayed(before: Any, after: Any) -> bool:
