@@ -176,7 +176,10 @@ def numbers(tmp_path):
 def test_a_function_that_one_thread_at_a_time_calls_is_reported_once():
     function = Scratch()
     ds = D.range(100).map(function).batch(10).with_options(FOUR)
-    told = r"PS505: map\(Scratch\) is called by one thread at a time: writes `self\.x`; .* thread_safe=True"
+    told = (
+        r"PS505: map\(Scratch\) is called by one thread at a time: writes `self\.x`; so the threads take turns, with "
+        r"rows in any order; keep state from row to row by scan\(\), .* thread_safe=True"
+    )
     with pytest.warns(ps.PlanWarning, match=told) as caught:
         batches = list(ds)
     assert [warning.filename for warning in caught] == [__file__]

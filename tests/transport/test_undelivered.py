@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
+import pytest
+
 import penstock as ps
 from penstock.core.errors import WorkerError
 from penstock.transport.unsent import is_unsent, undelivered, unsendable
@@ -19,6 +21,16 @@ def test_an_element_that_cannot_be_sent_keeps_the_type_of_the_error_and_names_op
         "map(lambda) makes elements that cannot be sent between processes (element.x is a lock): change them, or stay"
     )
     assert error.__notes__ == [told]
+
+
+def test_a_class_with_slots_that_another_process_has_with_a_dict_is_named_with_the_remedy():
+    class Sample:
+        __slots__ = ("a",)
+
+    with pytest.raises(AttributeError) as caught:
+        Sample().__dict__  # noqa: B018
+    (told,) = unsendable(caught.value, PLAN, "stay").__notes__
+    assert ".Sample, which has __slots__, into a module that the workers can import, or omit slots=True, or" in told
 
 
 def test_a_plan_that_cannot_be_loaded_is_no_error_of_an_element():

@@ -125,7 +125,8 @@ def function_called_by_one_thread(written: Written) -> Iterator[Found]:
 
     The function keeps something that its calls change, such as an attribute of its object, or uses an open file, a
     connection, an iterator or a random generator: calls by two threads at once could mix up elements. The other threads
-    wait for their turn, so more of them do not help. Give each thread its own object in a `threading.local()`, or state
+    wait for their turn, so more of them do not help. Rows come in any order: a function that keeps state from row to
+    row needs `scan` or `Options(executor="inline")`. Give each thread its own object in a `threading.local()`, or state
     with `thread_safe=` whether several threads may call the function.
     """
     if not written.threads:
@@ -137,10 +138,10 @@ def function_called_by_one_thread(written: Written) -> Iterator[Found]:
             effect = "so the whole pipeline runs in that thread"
             change = "give each thread its own object (threading.local())"
         else:
-            effect = "so the threads take turns"
+            effect = "so the threads take turns, with rows in any order"
             change = (
-                "give each call or thread its own object (threading.local()), or pass thread_safe=True if several "
-                "threads are safe, thread_safe=False if one at a time is intended"
+                "keep state from row to row by scan(), give each call or thread its own object (threading.local()), "
+                "or pass thread_safe=True if several threads are safe, thread_safe=False if one at a time is intended"
             )
         yield Found(each.node, f"{each}; {effect}", change, each.called)
 

@@ -66,10 +66,21 @@ def unsendable(
 ) -> BaseException:
     """Return an error for elements that cannot be pickled or unpickled, marked, with the operation and what to do."""
     reason = f" ({part})" if part else ""
+    change = _move_of_slots(error) or "change them"
     error.add_note(
-        f"{plan.label()} {does} elements that cannot be sent between processes{reason}: change them, or {otherwise}"
+        f"{plan.label()} {does} elements that cannot be sent between processes{reason}: {change}, or {otherwise}"
     )
     return mark_unsent(error)
+
+
+def _move_of_slots(error: BaseException) -> str:
+    """Return what to do if another process has a class of the script, which travels whole, with a `__dict__`."""
+    if not isinstance(error, AttributeError) or error.name != "__dict__":
+        return ""
+    return (
+        f"move the class {type(error.obj).__qualname__}, which has __slots__, into a module that the workers can "
+        "import, or omit slots=True"
+    )
 
 
 def _user_of(plan: Node, module: str) -> str | None:
