@@ -6,6 +6,7 @@
 10
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 # First, and from here: a deeper import of NumPy crosses a boundary of Python 3.11's stack of frames, which grows by
@@ -170,6 +171,8 @@ _PLACES = {
     "show": "penstock.dataset.show",
 }
 """The modules of names that are imported on first use."""
+
+sys.modules[f"{__name__}.errors"] = errors  # for `from penstock.errors import ...`
 
 if not TYPE_CHECKING:
     __getattr__ = names_on_demand(__name__, _PLACES, "Dataset")

@@ -87,3 +87,9 @@ def test_wrong_arguments_are_shortened(call, value):
     with pytest.raises((TypeError, ValueError, FileNotFoundError)) as caught:
         call(value)
     assert len(str(caught.value)) < 1000
+
+
+def test_errors_can_be_imported_from_where_the_guide_says():
+    from penstock.errors import WorkerDiedError
+
+    assert WorkerDiedError is ps.errors.WorkerDiedError

@@ -40,3 +40,12 @@ def test_a_missing_library_is_told_when_the_pipeline_is_built(tmp_path, monkeypa
     with pytest.raises(MissingDependencyError, match=rf'cache\(compression="{compression}"\) needs .*\[compression\]'):
         Dataset.range(3).cache(**place, compression=compression)
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_relative_path_in_a_working_directory_that_was_deleted_says_so(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(FileNotFoundError, match=r"cache\('kept'\): .*the working directory was deleted; pass an absol"):
+        Dataset.range(3).cache("kept")

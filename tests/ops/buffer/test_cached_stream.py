@@ -135,3 +135,16 @@ def test_an_element_that_a_stream_no_longer_makes_is_named():
     copied = pickle.loads(pickle.dumps(cached.skip(3)))  # without the elements that were kept
     with pytest.raises(CursorError, match=r"cache\(.*the stream, which now ends after 10 elements; it had 20 when"):
         list(copied.with_options(INLINE))
+
+
+def test_a_stream_that_has_become_shorter_than_what_is_kept_says_so_without_a_saved_state():
+    texts = Shrinking()
+    ds = Dataset.from_generator(texts).cache().with_options(INLINE)
+    with ds.iterator() as it:
+        for _ in range(15):
+            next(it)
+    texts.shrink()
+    with pytest.raises(
+        CursorError, match=r"cache\(\): the stream has become shorter than the 15 elements that are kept"
+    ):
+        list(ds)

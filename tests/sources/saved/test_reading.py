@@ -224,3 +224,12 @@ def test_a_dataset_saved_without_checksums_is_read(tmp_path):
     (tmp_path / "a" / "penstock.crc32c").unlink()
     (tmp_path / "a" / NAME).write_text(json.dumps(told | {"version": 1}))
     assert same(list(Dataset.load(tmp_path / "a")), SMALL)
+
+
+def test_a_dataset_that_was_replaced_after_it_was_loaded_says_so(tmp_path):
+    folder = str(tmp_path / "saved")
+    Dataset.range(10).save(folder)
+    loaded = Dataset.load(folder)
+    Dataset.range(3000).save(folder, overwrite=True)
+    with pytest.raises(DataError, match=r"was replaced after it was loaded, as save\(overwrite=True\) does; load it"):
+        list(loaded)

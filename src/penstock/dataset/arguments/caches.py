@@ -98,7 +98,12 @@ def _disk_store(
         raise ValueError(f"cache({name}=''): expected the path of a folder; cache() keeps elements in memory")
     if "://" in folder:
         raise PlanError(f"cache({folder!r}): a cache is a folder of this machine, not a URL")
-    folder = os.path.abspath(os.path.expanduser(folder))
+    try:
+        folder = os.path.abspath(os.path.expanduser(folder))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"cache({folder!r}): the path is relative, and the working directory was deleted; pass an absolute path"
+        ) from None
     version = None if settings.version is None else str(settings.version)
     make_key = partial(plans.content.key.content_key, plan, operation=f"cache({folder!r})", version=version)
     key = make_key()

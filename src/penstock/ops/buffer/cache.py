@@ -271,7 +271,19 @@ class Cache(Node):
         if kept.complete and at == kept.count:
             return
         begun, behind = max((at if behind is not None else 0, behind), kept.nearest(at), key=lambda known: known[0])
-        with Reader(inputs[0], 0, behind) as reader:
+        try:
+            yield from self._beyond(kept, inputs[0], epoch, at, begun, behind)
+        except CursorError as error:
+            if mark is not None:
+                raise
+            raise CursorError(
+                f"{self.label()}: the stream has become shorter than the {at:,} elements that are kept of it; let it "
+                "yield the same elements, or make the cache again"
+            ) from error
+
+    def _beyond(self, kept: Any, source: Open, epoch: int, at: int, begun: int, behind: Mark) -> Flow:
+        """Yield the elements from `at` on, which are not kept yet; the input is read from `begun` on, at its mark."""
+        with Reader(source, 0, behind) as reader:
             while begun < at and (piece := reader.read(at - begun)) is not None:  # not kept here
                 begun += len(piece)
                 kept.add(begun - len(piece), sealed_chunk(piece.chunk), reader.mark)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.kernels.records import crc32c
-from penstock.sources.saved.manifest import CHECKSUM_BLOCK, SUMS, Manifest
+from penstock.sources.saved.manifest import CHECKSUM_BLOCK, SUMS, Manifest, read_manifest
 
 
 class Sums(NamedTuple):
@@ -67,7 +67,12 @@ def read_sums(folder: str, manifest: Manifest) -> dict[str, Sums]:
             content = file.read()
     except FileNotFoundError:
         content = b""
-    return parsed_sums(path, content, manifest)
+    try:
+        return parsed_sums(path, content, manifest)
+    except DataError:
+        if read_manifest(folder) == manifest:
+            raise
+    raise DataError(f"{folder} was replaced after it was loaded, as save(overwrite=True) does; load it again")
 
 
 def parsed_sums(path: str, content: bytes, manifest: Manifest) -> dict[str, Sums]:
