@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -129,3 +131,28 @@ def test_save_writes_one_epoch(tmp_path):
 def test_a_number_that_no_int64_holds_is_named(tmp_path):
     with pytest.raises(ElementError, match=r"element 1 is 1180591620717411303424, beyond int64"):
         Dataset.from_source([1, 2**70]).save(tmp_path / "a")
+
+
+FULL = """
+import gc, resource, signal, sys, warnings
+import penstock as ps
+
+warnings.simplefilter("always")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+ds = ps.Dataset.range(3).map(lambda x: (x, str(x)))
+list(ds)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    ds.save(sys.argv[1])
+except OSError as error:
+    print(error)
+gc.collect()
+"""
+
+
+def test_a_save_that_finds_no_room_closes_all_its_files(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "saved")], capture_output=True, text=True, check=True
+    )
+    assert "File too large" in run.stdout
+    assert run.stderr == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
 from itertools import islice
@@ -255,8 +256,9 @@ class GrowingArray:
         return self._hasher.hexdigest()
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; what `finish` could not write, as on a full disk, is an error there."""
+        with suppress(OSError):
+            self._file.close()
 
 
 def _header(dtype: np.dtype[Any], shape: tuple[Any, ...], room: int) -> bytes:
