@@ -72,6 +72,7 @@ def work(rank: int, world: int, folder: str, stop_after: int | None = None) -> N
         position = batches.state_dict()  # of rank 0, and so of all
         torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "data": position}, checkpoint)
         print(f"{world} processes: stopped in epoch {epoch} after {position['row']} batches")
+    dist.barrier()  # no rank ends while its gradients, or those of another one, are under way
     dist.destroy_process_group()
 
 

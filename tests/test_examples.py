@@ -47,7 +47,7 @@ def printed(name: str, *arguments: str, ignored: tuple[str, ...] = ()) -> str:
 
 
 FORKS = """
-import functools, json, os, runpy, sys, warnings
+import functools, json, os, runpy, signal, sys, warnings
 import sklearn.datasets, torch, torch._dynamo  # which optimizers import
 warnings.filterwarnings("ignore", "This process .* is multi-threaded")  # the threads of BLAS and PyTorch are idle here
 ranks = torch.multiprocessing  # whose processes import PyTorch again unless they are forked
@@ -56,6 +56,7 @@ for line in sys.stdin:
     path, ignored, told = json.loads(line)
     program = os.fork()
     if not program:
+        signal.alarm(110)  # one that hangs ends before its test does, and those after it begin
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream.fileno())
         os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
