@@ -46,4 +46,4 @@ def test_specs_of_odd_elements():
             raise OSError("gone")
 
     assert spec_text({"x": 1}) == '{"x": int64}'
-    assert spec_text(Odd()) == "OSError: gone"
+    assert spec_text(Odd()) == "Odd"
