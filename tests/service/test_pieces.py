@@ -118,5 +118,6 @@ def test_threads_end_with_it(counted):
     stream.read(most=3)
     stream.prepared.close()
     for thread in set(threading.enumerate()) - before:
+        thread._started.wait(30)  # another thread may just be starting it
         thread.join(30)
         assert not thread.is_alive()
