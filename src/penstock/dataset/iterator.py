@@ -168,7 +168,7 @@ class Iterator(Watching, Closing, Generic[T]):
             self._warn_of_threads(self._warn)
 
     def _taken(self) -> Any:
-        """Take the next items, which count as received from now on but for those that are left: both at once."""
+        """Take the next items, and in the same statement count them as received, except those that are left."""
         if (items := self._next_items()) is not None:
             ready, position = deque(items) if isinstance(items, list) else items, cast("Run", self._run).position
             self._items, position.unreceived = ready, 0
@@ -386,7 +386,7 @@ class Iterator(Watching, Closing, Generic[T]):
             self._viewers.close(self.stats())
 
     def _end(self, error: BaseException | None = None) -> None:
-        """End the run; after an error, an item may be lost, and the closer would hold the frames, which hold this."""
+        """End the run, and free its finalizer: after an error, that would hold the frames which hold this iterator."""
         if self._run is not None and error is not None:
             self._run.close("failed" if isinstance(error, Exception) else "cancelled")
         if self._stop is not None:

@@ -61,7 +61,7 @@ class Content:
 
 
 class _Told(str):
-    """What `identity` yields, as text already: in tables of many values, containers would keep the collector busy."""
+    """Plain data as its text: a table of a million values would become a million lists for the garbage collector."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""Messages between a process and those that it starts, plans and objects with their arrays beside them, exceptions."""
+"""Messages between a process and those that it starts: plans, objects with their arrays beside them, and exceptions."""

@@ -14,8 +14,8 @@ from penstock.plan.flow import BEYOND, CUT_OFF, Mark, Piece
 class Position(Protocol):
     """Counter of the pieces that a run hands out, which makes the cursor to continue from.
 
-    A change is stored in one statement, and the consumer stores with the items that none is `unreceived`, so that an
-    interrupt finds either all of it or nothing.
+    Each change is stored in one statement, and the consumer sets `unreceived` to 0 in the statement that stores the
+    items, so that an interrupt finds a change made as a whole or not at all.
     """
 
     unreceived: int

@@ -1,4 +1,4 @@
-"""What the user asked for, and arithmetic on measured tasks: how many threads, how large tasks, how far ahead."""
+"""Settings of the user, and arithmetic on measured tasks: threads, the size of tasks, and how far to run ahead."""
 
 from typing import TYPE_CHECKING
 

@@ -112,8 +112,8 @@ class HillClimb:
         is_cached = self.has_read and self.fewer.after_failure <= PATIENCE**2
         fewer = self.fewer._replace(left=min(self.fewer.left, 0)) if is_cached else self.fewer
         look = replace(self.look, spent=replace(self.look.spent))
-        heir = replace(self, decisions=decisions, look=look, fewer=fewer, settled_first=0, has_read=False)
-        heir = replace(heir, clocks=None, told_enough=False)
+        new = {"settled_first": 0, "has_read": False, "clocks": None, "told_enough": False}
+        heir = replace(self, decisions=decisions, look=look, fewer=fewer, **new)
         if self.settled_first > self.threads and not (self.fixed or self.spared or self._may_move):
             return replace(heir, threads=self.settled_first, attempt=None, look=Look(), last=None)
         return heir
@@ -163,7 +163,7 @@ class HillClimb:
         return self._another(look) if self.attempt is None else self._judged(look, self.attempt)
 
     def _another(self, look: Look) -> int | None:
-        """Return another number of threads to try after a look at this one, if any; else this run settles on this."""
+        """Return another number of threads to try after a look at this one, or settle on this one."""
         another = self._considered(look)
         if another is None and not self.settled_first:
             self.settled_first = self.threads

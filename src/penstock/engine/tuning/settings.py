@@ -200,8 +200,8 @@ def operations_of(nodes: list[Node]) -> tuple[str, ...]:
 def _tuned_executor(tuning: Tuning | None) -> str:
     """Return the executor of a run for which the options name none.
 
-    A tuned run without workers measures nothing if its tasks are pinned, and may then have threads beside it for native
-    tasks.
+    A tuned run without workers is `"auto"` if its tasks are pinned: it measures nothing, and native tasks may have a
+    thread beside the consumer's.
     """
     return "auto" if tuning is None or (tuning.executor == "inline" and tuning.tasks) else tuning.executor
 
