@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import Dataset
-from penstock.watch.counts import ALIKE, CALLS, QUICK, ROWS, UNKNOWN_COST, OperationCounters, calls_for
+from penstock.watch.counts import ALIKE, BYTES, CALLS, QUICK, ROWS, UNKNOWN_COST, OperationCounters, calls_for
 from penstock.watch.sampled import SAMPLE, Unmeasured
 
 PLAN = Dataset.range(3)._plan
@@ -42,3 +42,13 @@ def test_calls_that_were_not_measured_are_in_the_total():
     operations[2].skip(2, 12)
     assert [operation.total()[ROWS] for operation in operations] == [0, 0, 12]
     assert since.take() == []
+
+
+def test_a_short_last_batch_does_not_tell_the_size_of_batches_that_were_not_measured():
+    operation = OperationCounters(PLAN, [], contains_inputs=False)
+    cell = operation.cell()
+    cell[ROWS], cell[BYTES] = 10, 9 * 64 + 8
+    operation.each = 8  # as another thread saw in the last batch
+    operation.skip(1, 10)
+    assert operation.total()[ROWS] == 20
+    assert operation.total()[BYTES] == pytest.approx(20 * 64, rel=0.1)

@@ -82,8 +82,12 @@ class OperationCounters:
         return self.each * count
 
     def total(self) -> Cell:
-        """Return the counts of all threads, with those of calls that were not measured yet at the cost of the last."""
+        """Return the counts of all threads, with calls that were not measured yet.
+
+        These count at the cost of the last, and at the mean size of elements: the last ones may be a short batch.
+        """
         sums = [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * COUNTS
+        each = sums[BYTES] // sums[ROWS] if sums[BYTES] else self.each
         calls, rows, sums[SKIPPED:] = *sums[SKIPPED:], [0, 0]
         for since, place in list(self.unmeasured):
             more, their_rows = since.of(place)
@@ -97,7 +101,7 @@ class OperationCounters:
                 sums[at] += count
         sums[CALLS] += calls
         sums[ROWS] += rows
-        sums[BYTES] += self.each * rows
+        sums[BYTES] += each * rows
         return sums
 
 
