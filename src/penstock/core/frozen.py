@@ -66,18 +66,19 @@ def _filled(cls: type, known: Sequence[Field[Any]]) -> dict[str, Any]:
     signature = _Signature(taken)
 
     def filled(self: Any, /, *given: Any, **named: Any) -> None:
+        all_by_position = len(given) == len(known) == len(by_position) and not named
+        vars(self).update(zip(by_position, given, strict=True) if all_by_position else values(self, given, named))
+        if is_checked:
+            self.__post_init__()
+
+    def values(self: Any, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         passed = dict(zip(by_position, given, strict=False))
         is_clear = len(passed) == len(given) and passed.keys().isdisjoint(named)
         passed |= named
         if not (is_clear and needed <= passed.keys() <= names):
             raise signature.refusal(type(self).__qualname__, given, named)
-        values = vars(self)
-        values.update(defaults | passed)
-        for name, make in factories.items():
-            if name not in passed:
-                values[name] = make()
-        if is_checked:
-            self.__post_init__()
+        made = {name: make() for name, make in factories.items() if name not in passed}
+        return defaults | passed | made
 
     return {"__init__": filled, "__signature__": signature}
 

@@ -62,6 +62,8 @@ PASSES: RewritePasses = (
     (RewriteRule(("map",), lambda: rewrite.make_columns.make_columns),),
 )
 
+_REWRITTEN = frozenset(name for rules in PASSES for rule in rules for name in rule.about) | {"concatenate"}
+"""The operations without any of which a plan stays as it is."""
 SHORT = 512
 """The number of rows for which tracing a function costs about as much as calling it."""
 
@@ -77,9 +79,12 @@ class Rewritten:
 def rewritten(plan: Node, passes: RewritePasses = PASSES) -> Rewritten:
     """Apply every pass, from the sources up, until no rule of the pass applies any more."""
     applied: list[str] = []
-    if any(node.name == "shard" for node in post_order(plan)):
-        plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
     present = {node.name for node in post_order(plan)}
+    if present.isdisjoint(_REWRITTEN):
+        return Rewritten(plan, ())
+    if "shard" in present:
+        plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
+        present = {node.name for node in post_order(plan)}
     if "concatenate" in present and passes is not PLAIN:
         plan = rewrite.join_concatenations.join_concatenations(plan, applied)
     for rules in passes:

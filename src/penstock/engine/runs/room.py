@@ -69,10 +69,10 @@ class Room:
         self._each = 0  # that an item is expected to take
         self._taken = self._jobs = 0  # begun by workers, and done
         self._is_noted = False  # that one item exceeds the budget
-        self.choose()
+        self._weigh()
 
     def choose(self) -> None:
-        """Choose the numbers and sizes of tasks anew, as these cost now."""
+        """Choose the numbers and sizes of the tasks of workers, as tasks cost now."""
         self._weigh()
         tuner, spare = self._tuner, 0 if self._turns > 1 else self._tuner.spare()
         self.low = tuner.depth() + self._stage.top
