@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -63,10 +63,15 @@ class TracedFunction(Protocol):
 
 
 def is_declared(function: object) -> bool:
-    """Return True if the function is declarative. Plain ones are recognized first: protocol checks are slow."""
-    if isinstance(function, UNDECLARED):
+    """Return True if the function is declarative. Others are recognized first: protocol checks are slow."""
+    if isinstance(function, UNDECLARED) or not hasattr(function, "spec"):
         return False
     return isinstance(function, ElementFunction | ColumnFunction | ChunkFunction)
+
+
+def is_traced(function: object) -> TypeGuard[TracedFunction]:
+    """Return True if the function is a traced one."""
+    return hasattr(function, "warn_of_difference") and isinstance(function, TracedFunction)
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:
@@ -95,7 +100,7 @@ def makes_operation(function: Callable[..., Any]) -> bool:
 
 def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
     """Return the name of the function for `explain()` and errors."""
-    if not isinstance(function, UNDECLARED) and (is_declared(function) or isinstance(function, TracedFunction)):
+    if is_declared(function) or is_traced(function):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

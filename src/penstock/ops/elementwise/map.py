@@ -29,7 +29,15 @@ from penstock.ops.elementwise.apply import (
 )
 from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
+from penstock.plan.functions import (
+    UNDECLARED,
+    ChunkFunction,
+    ColumnFunction,
+    ElementFunction,
+    TracedFunction,
+    is_traced,
+    name_of,
+)
 from penstock.plan.last_pass import LastPass
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import called_in_turns
@@ -163,7 +171,7 @@ class Map(Node):
             return in_one_call(self, function)
         if isinstance(function, ChunkFunction):
             return in_one_chunk(self, function, allocate)
-        if isinstance(function, TracedFunction):
+        if is_traced(function):
             return apply_traced(replace(self, function=function.function), function, allocate)
         return called_in_turns(lambda function: column_wise(self, function, allocate), function, self.thread_safe)
 
