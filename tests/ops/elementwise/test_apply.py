@@ -25,7 +25,7 @@ def fails_at_7(x, **_):
 
 
 @pytest.mark.parametrize(
-    "apply", [element_wise(NODE, fails_at_7), drawing(NODE, fails_at_7, 3)], ids=["plain", "draws"]
+    "apply", [element_wise(NODE)(fails_at_7), drawing(NODE, 3)(fails_at_7)], ids=["plain", "draws"]
 )
 def test_the_row_at_fault_is_named_wherever_it_stands_in_the_chunk(apply):
     with pytest.raises(KeyError) as caught, noting_blames():

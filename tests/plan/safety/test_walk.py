@@ -321,6 +321,19 @@ def stores_by_another(x):
     return STATE["a"]
 
 
+def named(*, x):
+    return x
+
+
+def add_last(value, kept):
+    kept["last"] += value
+
+
+def adds_what_a_call_by_name_returns(x):
+    add_last(named(x=x), STATE)
+    return STATE["last"]
+
+
 def keeps_a_heap(x):
     heapq.heappush(HEAP, x)
     return heapq.heappop(HEAP)
@@ -385,7 +398,7 @@ def reads_names(x):
     [
         *(fills_an_item, writes_an_item_of_an_item, writes_an_attribute_of_an_item, writes_under_a_kept_key),
         *(writes_under_a_named_key, stores_by_another, keeps_a_heap, writes_globals, writes_names_of_an_object),
-        *(writes_what_is_opened, seeds_python, seeds_numpy, calls_a_method_that_sets),
+        *(adds_what_a_call_by_name_returns, writes_what_is_opened, seeds_python, seeds_numpy, calls_a_method_that_sets),
         functools.partial(lambda kept, x: kept.__setitem__("a", x), STATE),
     ],
 )

@@ -61,66 +61,75 @@ _NO_RESULTS: dict[type, str] = {
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
 
-def element_wise(node: Node, function: Callable[..., Any], *, as_columns: bool = False) -> Apply:
-    """Call `function(element)` for each element; a plain tuple is passed as arguments.
+def element_wise(node: Node, *, as_columns: bool = False) -> Callable[[Callable[..., Any]], Apply]:
+    """Return a function that returns, for each way to call `function(element)`, how to apply it to a chunk.
 
-    Results are copied if something else holds them, such as a function that fills one buffer again and again. Large
-    arrays are copied into the memory for a batch, if that is given, one element after another. Functions whose code
-    only reads are given kept elements as they are: copies of their dicts would take a quarter of the time of a row.
-    With `as_columns`, their results are taken apart one by one, as long as they are alike.
+    A plain tuple is passed as arguments. Results are copied if something else holds them, such as a function that fills
+    one buffer again and again. Large arrays are copied into the memory for a batch, if that is given, one element after
+    another. Functions whose code only reads are given kept elements as they are: copies of their dicts would take a
+    quarter of the time of a row. With `as_columns`, their results are taken apart one by one, as long as they are
+    alike.
     """
     ready = chunk_for(*node.functions)
     makes_results = all(map(reaches_its_arguments_only, node.functions))
     reads = bool(node.functions) and all(map(only_reads, node.functions))
 
-    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        nonlocal as_columns
-        if reads and can_be_read(chunk):
-            if as_columns and stopwatch_here.times is None and of_thread.nbytes is None:
-                columns = results_in_columns(function, chunk.values, out)
-                if columns is not None:
-                    return columns
-                as_columns = False
-            elements = chunk.to_read()
-            made = _collected(node, calls(chunk, elements), rows, out, (function, elements))
-            return from_kept(made.values, made.types)
-        elements, origins = elements_and_origins(ready(chunk))
-        results = calls(chunk, elements)
-        if not (makes_results and has_plain_leaves(elements[:1])):
-            results = each_owned(results, elements, origins)
-        return _collected(node, results, rows, out, (function, elements))
+    def build(function: Callable[..., Any]) -> Apply:
+        are_alike = as_columns
 
-    def calls(chunk: Chunk, elements: list[Any]) -> Iterator[Any]:
-        # elements of one structure have one type
-        types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
-        calling = starmap if types == {tuple} else _tuples_apart if tuple in types else map
-        return each_result(function, calling, elements)
+        def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+            nonlocal are_alike
+            if reads and can_be_read(chunk):
+                if are_alike and stopwatch_here.times is None and of_thread.nbytes is None:
+                    columns = results_in_columns(function, chunk.values, out)
+                    if columns is not None:
+                        return columns
+                    are_alike = False
+                elements = chunk.to_read()
+                made = _collected(node, _calls(function, chunk, elements), rows, out, (function, elements))
+                return from_kept(made.values, made.types)
+            elements, origins = elements_and_origins(ready(chunk))
+            results = _calls(function, chunk, elements)
+            if not (makes_results and has_plain_leaves(elements[:1])):
+                results = each_owned(results, elements, origins)
+            return _collected(node, results, rows, out, (function, elements))
 
-    return apply
+        return apply
+
+    return build
+
+
+def _calls(function: Callable[..., Any], chunk: Chunk, elements: list[Any]) -> Iterator[Any]:
+    # elements of one structure have one type
+    types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
+    calling = starmap if types == {tuple} else _tuples_apart if tuple in types else map
+    return each_result(function, calling, elements)
 
 
 def _tuples_apart(function: Callable[..., Any], elements: list[Any]) -> Iterator[Any]:
     return (function(*each) if type(each) is tuple else function(each) for each in elements)
 
 
-def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
-    """Call `function(element, rng=...)` with a separate generator for each element."""
-
-    def calls(elements: list[Any], rows: Rows) -> Iterator[Any]:
-        for element, row in zip(elements, rows.tolist(), strict=True):
-            rng = row_generator(key, row)
-            try:
-                yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
-            except StopIteration as error:
-                raise RuntimeError(STOPPED) from error
-
+def drawing(node: Node, key: int) -> Callable[[Callable[..., Any]], Apply]:
+    """Return the same for `function(element, rng=...)`, with a separate generator for each element."""
     ready = chunk_for(*node.functions)
 
-    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        elements, origins = elements_and_origins(ready(chunk))
-        return _collected(node, each_owned(calls(elements, rows), elements, origins), rows, out)
+    def build(function: Callable[..., Any]) -> Apply:
+        def calls(elements: list[Any], rows: Rows) -> Iterator[Any]:
+            for element, row in zip(elements, rows.tolist(), strict=True):
+                rng = row_generator(key, row)
+                try:
+                    yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
+                except StopIteration as error:
+                    raise RuntimeError(STOPPED) from error
 
-    return apply
+        def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+            elements, origins = elements_and_origins(ready(chunk))
+            return _collected(node, each_owned(calls(elements, rows), elements, origins), rows, out)
+
+        return apply
+
+    return build
 
 
 def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
@@ -130,7 +139,7 @@ def apply_traced(node: Node, function: TracedFunction, allocate: Allocate) -> Ap
     """
     from penstock.ops.elementwise.comparing import Comparing  # needed by traced functions only
 
-    one_by_one = element_wise(node, function.function)
+    one_by_one = element_wise(node)(function.function)
     comparing, wrong = Comparing(), False
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,9 +72,8 @@ class Filter(Streamed):
         if self.draws:
             if self.seed is None:
                 raise RuntimeError("a random filter without a seed reached the compiler; run bind_seeds first")
-            seed = self.seed
-            return lambda predicate: drawing(self, predicate, seed)
-        return partial(element_wise, self)
+            return drawing(self, self.seed)
+        return element_wise(self)
 
     def _kept(self, made: Chunk, ids: Rows) -> Rows:
         """Return the positions of the elements for which the predicate returned true."""

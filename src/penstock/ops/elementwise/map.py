@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,14 +158,11 @@ class Map(Node):
     def _apply(self, allocate: Allocate) -> Apply:
         of_elements, function = self._of_elements, self.function
         if of_elements is not None and not self.draws:
-            return called_in_turns(
-                partial(element_wise, self, as_columns=self.as_columns), of_elements, self.thread_safe
-            )
+            return called_in_turns(element_wise(self, as_columns=self.as_columns), of_elements, self.thread_safe)
         if of_elements is not None:
             if self.seed is None:
                 raise RuntimeError("a random map without a seed reached the compiler; run bind_seeds first")
-            seed = self.seed
-            return called_in_turns(lambda function: drawing(self, function, seed), of_elements, self.thread_safe)
+            return called_in_turns(drawing(self, self.seed), of_elements, self.thread_safe)
         if isinstance(function, ColumnFunction):
             return in_one_call(self, function)
         if isinstance(function, ChunkFunction):

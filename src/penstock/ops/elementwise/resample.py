@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,7 @@ class Classify(Node):
         return run
 
     def _classify(self) -> Apply:
-        return called_in_turns(partial(element_wise, self), self.class_func, self.thread_safe)
+        return called_in_turns(element_wise(self), self.class_func, self.thread_safe)
 
     def _paired(self, chunk: Chunk, ids: Rows, classify: Apply) -> Chunk:
         values = classify(chunk, ids, None).held()

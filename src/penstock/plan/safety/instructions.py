@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import types
 from collections.abc import Mapping
+from enum import Enum, auto
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
@@ -34,6 +35,11 @@ CALLS = {
 """Instructions that call a method of an object: its position on the stack, and the method."""
 
 
+USES = (
+    *("STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"),
+    *("PRECALL", "CALL", "KW_NAMES", "CALL_KW"),
+)
+"""Other instructions that use objects on the stack."""
 NO_EFFECT = ("CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL", "PRECALL")
 ABSENT = object()
 """Stands for a value that does not exist."""
@@ -52,8 +58,21 @@ AUGMENTED = Known(None, "")
 """The result of an in-place operation, such as `+=`, on its way back to its operand's origin."""
 
 
+class Kind(Enum):
+    """What an instruction does with objects: nothing but to move the stack, load, take an attribute, store, or else."""
+
+    MOVES = auto()
+    LOADS = auto()
+    TAKES_ATTRIBUTE = auto()
+    STORES_NAME = auto()
+    USES = auto()
+
+
 class Instruction(NamedTuple):
-    """An instruction: its name and argument, its effect on the stack's height, its position and its jump target."""
+    """An instruction: its name and argument, its effect on the stack's height, its position and its jump target.
+
+    It leaves `result` on top of the stack, or what was there if it `keeps_top`.
+    """
 
     op: str
     arg: int
@@ -61,6 +80,9 @@ class Instruction(NamedTuple):
     effect: int
     offset: int
     target: int | None
+    kind: Kind
+    keeps_top: bool
+    result: Known | None
 
 
 class Listener(Protocol):
@@ -95,8 +117,28 @@ def instructions_of(code: types.CodeType) -> tuple[Instruction, ...]:
         jumps = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
         target = each.argval if jumps else None
         value = each.argrepr if each.opname == "BINARY_OP" else each.argval
-        steps.append(Instruction(each.opname, each.arg or 0, value, effect, each.offset, target))
+        op, augments = each.opname, each.opname == "BINARY_OP" and value.endswith("=")
+        keeps_top, result = op.startswith(PUSHES_NOTHING) and not augments, AUGMENTED if augments else None
+        kind = _kind_of(op, value)
+        steps.append(Instruction(op, each.arg or 0, value, effect, each.offset, target, kind, keeps_top, result))
     return tuple(steps)
+
+
+def _kind_of(op: str, value: Any) -> Kind:
+    if op.startswith(LOADS) or op in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CONST", "LOAD_SMALL_INT", "COPY", "SWAP"):
+        return Kind.LOADS
+    if op in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+        return Kind.TAKES_ATTRIBUTE
+    if op.startswith("STORE_FAST") or op in ("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELETE_GLOBAL"):
+        return Kind.STORES_NAME
+    if op == "BINARY_OP":
+        return Kind.USES if value == "[]" or value.endswith("=") else Kind.MOVES
+    return Kind.USES if op in CALLS or op in USES else Kind.MOVES
+
+
+def has_code_within(code: types.CodeType) -> bool:
+    """Return whether some code defines functions of its own."""
+    return any(isinstance(constant, types.CodeType) for constant in code.co_consts)
 
 
 def steps_in(code: types.CodeType) -> list[Instruction]:
@@ -156,23 +198,28 @@ class _Reading:
             goes_on = step.op not in ENDS
 
     def _take(self, step: Instruction) -> None:
-        op = step.op
-        if op.startswith(LOADS) or op in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CONST", "LOAD_SMALL_INT", "COPY", "SWAP"):
+        kind = step.kind
+        if kind is Kind.MOVES:
+            self._move(step)
+        elif kind is Kind.LOADS:
             self._load(step)
-        elif op in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+        elif kind is Kind.TAKES_ATTRIBUTE:
             self._attribute(step)
-        elif op.startswith("STORE_FAST") or op in ("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELETE_GLOBAL"):
+        elif kind is Kind.STORES_NAME:
             self._store_name(step)
         else:
-            if op in CALLS or (op == "BINARY_OP" and step.value == "[]"):
-                place, method = CALLS.get(op, CALLS["BINARY_SUBSCR"])
-                if (known := self._at(place)) is not None and known is not AUGMENTED:
-                    self._told.attribute(known, method)
-            self._change(step)
-            result = self._result(step)
-            self._move(step)
-            if result is not None and self._stack:
-                self._stack[-1] = result
+            self._use(step)
+
+    def _use(self, step: Instruction) -> None:
+        if step.op in CALLS or step.value == "[]":
+            place, method = CALLS.get(step.op, CALLS["BINARY_SUBSCR"])
+            if (known := self._at(place)) is not None and known is not AUGMENTED:
+                self._told.attribute(known, method)
+        self._change(step)
+        result = self._result(step)
+        self._move(step)
+        if result is not None and self._stack:
+            self._stack[-1] = result
 
     def _at(self, place: int) -> Known | None:
         return self._stack[-place] if len(self._stack) >= place else None
@@ -199,12 +246,14 @@ class _Reading:
             self._prepared = step.op == "PRECALL"
             self._called = self._result_of_call(step.arg)
             return None if self._prepared else self._called
-        self._keywords = len(self._code.co_consts[step.arg]) if step.op == "KW_NAMES" else 0
+        if step.op == "KW_NAMES":
+            self._keywords = len(self._code.co_consts[step.arg])
         return None
 
     def _result_of_call(self, arguments: int) -> Known | None:
         called = self._at(arguments + 1) or self._at(arguments + 2)  # beside it is nothing, or the object of a method
         given = [self._at(place) for place in range(arguments, self._keywords, -1)]
+        self._keywords = 0
         return None if called is None or called is AUGMENTED else self._told.called(called, given)
 
     def _move(self, step: Instruction) -> None:
@@ -214,10 +263,8 @@ class _Reading:
             return
         if step.effect < 0:
             del self._stack[step.effect :]
-        if self._stack and not step.op.startswith(PUSHES_NOTHING):
-            self._stack[-1] = None
-        if self._stack and step.op == "BINARY_OP" and step.value.endswith("="):
-            self._stack[-1] = AUGMENTED
+        if self._stack and not step.keeps_top:
+            self._stack[-1] = step.result
 
     def _load(self, step: Instruction) -> None:
         if step.op == "COPY":

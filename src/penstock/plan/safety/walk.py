@@ -38,7 +38,7 @@ from penstock.plan.safety.hazards import (
     hazard_of,
     is_for_threads,
 )
-from penstock.plan.safety.instructions import ABSENT, Known, follow, in_cell
+from penstock.plan.safety.instructions import ABSENT, Known, follow, has_code_within, in_cell
 from penstock.plan.safety.watch import kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
@@ -188,7 +188,9 @@ class Walk:
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         closed = {name: Known(in_cell(cell), name) for name, cell in cells.items() if in_cell(cell) is not ABSENT}
-        follow(code, defaults_of(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
+        known = defaults_of(function) | closed | names
+        if known or code.co_names or has_code_within(code):  # else it uses nothing from before the call
+            follow(code, known, _Scope(self, function, cells, own), frozenset(cells))
 
     def _look_at_what_is_not_followed(self, function: Any) -> None:
         """Assume that every name in the code applies to every object of the user's that was reached.
