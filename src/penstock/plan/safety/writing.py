@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import types
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -149,6 +149,7 @@ def _repeats(column: Column) -> bool:
     return isinstance(column, np.ndarray) and column.ndim > 1 and 0 in column.strides
 
 
+@lru_cache(maxsize=1024)
 def _code_writes(code: types.CodeType) -> bool:
     names_a_key = False
     for step in instructions_of(code):
