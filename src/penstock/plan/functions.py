@@ -69,7 +69,7 @@ def is_declared(function: object) -> bool:
     return isinstance(function, ElementFunction | ColumnFunction | ChunkFunction)
 
 
-def is_traced(function: object) -> TypeGuard[TracedFunction]:
+def has_traced_form(function: object) -> TypeGuard[TracedFunction]:
     """Return True if the function is a traced one."""
     return hasattr(function, "warn_of_difference") and isinstance(function, TracedFunction)
 
@@ -100,7 +100,7 @@ def makes_operation(function: Callable[..., Any]) -> bool:
 
 def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
     """Return the name of the function for `explain()` and errors."""
-    if is_declared(function) or is_traced(function):
+    if is_declared(function) or has_traced_form(function):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from penstock.plan.functions import UNDECLARED, is_declared, is_traced
+from penstock.plan.functions import UNDECLARED, has_traced_form, is_declared
 from penstock.plan.node import Node, RowMap
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _is_same(one: object, other: object) -> bool:
         return type(one) is type(other) and len(one) == len(other) and all(map(_is_same, *pair))
     if isinstance(one, COMPARED_BY_VALUE):  # seeds, for example, which each iterator computes anew
         return type(one) is type(other) and one == other
-    made_anew = is_declared(one) or is_traced(one)  # by rewrites
+    made_anew = is_declared(one) or has_traced_form(one)  # by rewrites
     return made_anew and type(one) is type(other) and one == other
 
 

@@ -15,7 +15,7 @@ from penstock.elements.spec import ArraySpec
 from penstock.ops import elementwise
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.functions import TracedFunction, is_traced
+from penstock.plan.functions import TracedFunction, has_traced_form
 from penstock.plan.graph import fold_once, with_inputs
 from penstock.plan.node import Node
 from penstock.plan.types import Spec
@@ -72,7 +72,7 @@ def _spec_of(node: Node, on: PathStep | None = None) -> Spec | None:
 
 def _telling(node: Node, inputs: tuple[Node, ...]) -> Node:
     node = with_inputs(node, inputs)
-    if isinstance(node, Map) and is_traced(node.function):
+    if isinstance(node, Map) and has_traced_form(node.function):
         return replace(node, function=_Declared(node.function))
     return node
 

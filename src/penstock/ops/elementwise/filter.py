@@ -17,7 +17,7 @@ from penstock.kernels import true_positions
 from penstock.ops.elementwise.apply import Apply, apply_traced, column_wise, drawing, element_wise
 from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.functions import is_traced, name_of
+from penstock.plan.functions import has_traced_form, name_of
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import called_in_turns
 from penstock.plan.traits import Traits
@@ -57,7 +57,7 @@ class Filter(Streamed):
         return run
 
     def _judge(self, allocate: Allocate) -> Callable[[Chunk, Rows], Chunk]:
-        if is_traced(self.predicate):
+        if has_traced_form(self.predicate):
             judge = apply_traced(replace(self, predicate=self.predicate.function), self.predicate, allocate)
             return lambda chunk, ids: judge(chunk, ids, [np.empty(len(chunk), np.bool_)])
         apply = self._apply(allocate)

@@ -34,7 +34,7 @@ from penstock.plan.functions import (
     ColumnFunction,
     ElementFunction,
     TracedFunction,
-    is_traced,
+    has_traced_form,
     name_of,
 )
 from penstock.plan.last_pass import LastPass
@@ -167,7 +167,7 @@ class Map(Node):
             return in_one_call(self, function)
         if isinstance(function, ChunkFunction):
             return in_one_chunk(self, function, allocate)
-        if is_traced(function):
+        if has_traced_form(function):
             return apply_traced(replace(self, function=function.function), function, allocate)
         return called_in_turns(lambda function: column_wise(self, function, allocate), function, self.thread_safe)
 

@@ -35,7 +35,7 @@ CALLS = {
 """Instructions that call a method of an object: its position on the stack, and the method."""
 
 
-USES = (
+_USES = (
     *("STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"),
     *("PRECALL", "CALL", "KW_NAMES", "CALL_KW"),
 )
@@ -58,7 +58,7 @@ AUGMENTED = Known(None, "")
 """The result of an in-place operation, such as `+=`, on its way back to its operand's origin."""
 
 
-class Kind(Enum):
+class InstructionKind(Enum):
     """What an instruction does with objects: nothing but to move the stack, load, take an attribute, store, or else."""
 
     MOVES = auto()
@@ -80,7 +80,7 @@ class Instruction(NamedTuple):
     effect: int
     offset: int
     target: int | None
-    kind: Kind
+    kind: InstructionKind
     keeps_top: bool
     result: Known | None
 
@@ -124,16 +124,16 @@ def instructions_of(code: types.CodeType) -> tuple[Instruction, ...]:
     return tuple(steps)
 
 
-def _kind_of(op: str, value: Any) -> Kind:
+def _kind_of(op: str, value: Any) -> InstructionKind:
     if op.startswith(LOADS) or op in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CONST", "LOAD_SMALL_INT", "COPY", "SWAP"):
-        return Kind.LOADS
+        return InstructionKind.LOADS
     if op in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
-        return Kind.TAKES_ATTRIBUTE
+        return InstructionKind.TAKES_ATTRIBUTE
     if op.startswith("STORE_FAST") or op in ("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELETE_GLOBAL"):
-        return Kind.STORES_NAME
+        return InstructionKind.STORES_NAME
     if op == "BINARY_OP":
-        return Kind.USES if value == "[]" or value.endswith("=") else Kind.MOVES
-    return Kind.USES if op in CALLS or op in USES else Kind.MOVES
+        return InstructionKind.USES if value == "[]" or value.endswith("=") else InstructionKind.MOVES
+    return InstructionKind.USES if op in CALLS or op in _USES else InstructionKind.MOVES
 
 
 def has_code_within(code: types.CodeType) -> bool:
@@ -199,13 +199,13 @@ class _Reading:
 
     def _take(self, step: Instruction) -> None:
         kind = step.kind
-        if kind is Kind.MOVES:
+        if kind is InstructionKind.MOVES:
             self._move(step)
-        elif kind is Kind.LOADS:
+        elif kind is InstructionKind.LOADS:
             self._load(step)
-        elif kind is Kind.TAKES_ATTRIBUTE:
+        elif kind is InstructionKind.TAKES_ATTRIBUTE:
             self._attribute(step)
-        elif kind is Kind.STORES_NAME:
+        elif kind is InstructionKind.STORES_NAME:
             self._store_name(step)
         else:
             self._use(step)
