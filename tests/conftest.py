@@ -16,7 +16,7 @@ from penstock.engine.workers.lifetime import WORKER
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile(
     "ci",
-    max_examples=40,
+    max_examples=28,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
