@@ -204,6 +204,17 @@ def test_functions_that_share_written_objects_are_unsafe(tmp_path):
     connection.close()
 
 
+def test_a_variable_that_the_first_call_will_set_is_shared():
+    def sets(x):
+        nonlocal later
+        later = x
+        return x
+
+    assert is_unsafe(sets)
+    later = 0
+    assert is_unsafe(sets), later
+
+
 def test_plain_functions_share_no_objects():
     factor = np.arange(3)
     names = {"cat": 0}

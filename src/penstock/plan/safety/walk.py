@@ -189,7 +189,7 @@ class Walk:
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         closed = {name: Known(in_cell(cell), name) for name, cell in cells.items() if in_cell(cell) is not ABSENT}
         known = defaults_of(function) | closed | names
-        if known or code.co_names or has_code_within(code):  # else it uses nothing from before the call
+        if known or code.co_names or code.co_freevars or has_code_within(code):  # else it uses its arguments alone
             follow(code, known, _Scope(self, function, cells, own), frozenset(cells))
 
     def _look_at_what_is_not_followed(self, function: Any) -> None:
