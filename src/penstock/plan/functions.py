@@ -70,7 +70,7 @@ def is_declared(function: object) -> bool:
 
 
 def has_traced_form(function: object) -> TypeGuard[TracedFunction]:
-    """Return True if the function is a traced one."""
+    """Return True if the function is a plain one with a program for columns."""
     return hasattr(function, "warn_of_difference") and isinstance(function, TracedFunction)
 
 

@@ -111,7 +111,7 @@ def _tuples_apart(function: Callable[..., Any], elements: list[Any]) -> Iterator
 
 
 def drawing(node: Node, key: int) -> Callable[[Callable[..., Any]], Apply]:
-    """Return the same for `function(element, rng=...)`, with a separate generator for each element."""
+    """Return such a function for `function(element, rng=...)`, with a separate generator for each element."""
     ready = chunk_for(*node.functions)
 
     def build(function: Callable[..., Any]) -> Apply:
