@@ -198,8 +198,9 @@ def test_without_processes_the_run_is_made_here(way, monkeypatch):
         raise BlockingIOError("no more processes")
 
     if way == "obstacle":
-        monkeypatch.setattr(starting, "obstacle", lambda: "there is no interpreter")
+        # the module that imports the function first, which may be loaded only now
         monkeypatch.setattr("penstock.isolation.elsewhere.obstacle", lambda: "there is no interpreter")
+        monkeypatch.setattr(starting, "obstacle", lambda: "there is no interpreter")
     else:
         monkeypatch.setattr("penstock.engine.workers.processes.crew.started", refuse)
     ds = D.range(5).map(lambda x: os.getpid())
