@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import functools
 import heapq
 import random
@@ -415,6 +416,89 @@ def reads_names(x):
 )
 def test_a_function_that_writes_what_a_later_line_reads_is_unsafe(function):
     assert is_unsafe(function)
+
+
+class Writes:
+    def __init__(self):
+        self.state = {"last": 0}
+
+    def put(self, x, into):
+        into["last"] = x
+
+    @staticmethod
+    def put_static(x, into):
+        into["last"] = x
+
+    @classmethod
+    def put_of_class(cls, x, *, into):
+        into["last"] = x
+
+    def __call__(self, x):
+        self.put(x, into=self.state)
+        return self.state["last"]
+
+
+def put_by_name(*, into, x):
+    put_further(x, to=into)
+
+
+def put_further(x, to):
+    to["last"] = x
+
+
+class Registered:
+    def __init__(self, x, registry=STATE):
+        registry["last"] = x
+
+
+class Counted:
+    made = 0
+
+    def __new__(cls, x):
+        cls.made += 1
+        return super().__new__(cls)
+
+
+@dataclasses.dataclass
+class Pair:
+    left: int
+    right: int = 0
+
+
+def evicts(x):
+    if x not in STATE:
+        del STATE[next(iter(STATE))]
+        STATE[x] = x
+    return STATE[x]
+
+
+class Reads:
+    def read(self, where):
+        return where["last"]
+
+
+WRITES, READS = Writes(), Reads()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(lambda x: put_by_name(x=x, into=STATE), lambda x: put_by_name(into=STATE, x=x)),
+        *(lambda x: put_further(x, STATE), lambda x: put_further(x, to=STATE), lambda x: put_further(to=STATE, x=x)),
+        *(lambda x: WRITES.put(x, STATE), lambda x: WRITES.put(x, into=STATE), lambda x: Writes.put(WRITES, x, STATE)),
+        *(lambda x: WRITES.put_static(x, STATE), lambda x: Writes.put_static(x, into=STATE)),
+        *(lambda x: WRITES.put_of_class(x, into=STATE), lambda x: Writes.put_of_class(x, into=STATE)),
+        *(Registered, lambda x: Registered(x), lambda x: Registered(x, registry=STATE), lambda x: Counted(x)),  # noqa: PLW0108
+        *(Writes(), evicts),
+    ],
+)
+def test_a_call_that_writes_into_what_it_is_given_or_into_its_class_is_unsafe(function):
+    assert is_unsafe(function)
+
+
+def test_a_call_that_reads_what_it_is_given_or_makes_a_new_object_is_safe():
+    for function in (lambda x: Pair(x, right=2), lambda x: READS.read(where=STATE), lambda x: Writes()):
+        assert not is_unsafe(function)
 
 
 @pytest.mark.parametrize("function", [caches_by_another, reads_items, writes_new_objects, reads_names])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -34,7 +35,15 @@ def watch_over(run: Running) -> None:
 
 def worker_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
     """Return a thread, not started yet, in the context of the caller: that has `numpy.seterr`, among others."""
-    return threading.Thread(target=copy_context().run, args=(work, *args), name=WORKER, daemon=True)
+    context = copy_context()
+    context.run(_use_own_decimal_context)
+    return threading.Thread(target=context.run, args=(work, *args), name=WORKER, daemon=True)
+
+
+def _use_own_decimal_context() -> None:
+    """Copy the settings of `decimal`: a copied context refers to the object that has them, which functions change."""
+    if (decimal := sys.modules.get("decimal")) is not None:
+        decimal.setcontext(decimal.getcontext().copy())
 
 
 def _at_exit() -> None:

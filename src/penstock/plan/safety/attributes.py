@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.plan.safety.instructions import ABSENT, Known
@@ -71,3 +72,23 @@ def function_behind(found: Any) -> Any:
     if isinstance(found, property):
         return found.fget
     return found.func if isinstance(found, functools.cached_property) else found
+
+
+def bound_in(found: Any, thing: Any) -> Any:
+    """Return the method that an object, or a class, has of a function in a class; `ABSENT` for a property."""
+    if isinstance(found, types.FunctionType):
+        return found if isinstance(thing, type) else types.MethodType(found, thing)
+    if isinstance(found, classmethod):
+        return types.MethodType(found.__func__, thing if isinstance(thing, type) else type(thing))
+    return found.__func__ if isinstance(found, staticmethod) else ABSENT
+
+
+def arguments_by_name(
+    function: types.FunctionType, given: Sequence[Known | None], named: dict[str, Known]
+) -> dict[str, Known]:
+    """Return the arguments of a call that are known, by the names of the parameters."""
+    code = function.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    by_position = zip(parameters_of(function), given, strict=False)
+    names = {name: known for name, known in by_position if known is not None}
+    return names | {name: known for name, known in named.items() if name in parameters}

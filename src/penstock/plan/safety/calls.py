@@ -26,6 +26,7 @@ T = TypeVar("T")
 Calling: TypeAlias = Callable[[Callable[..., Any], list[Any]], Iterator[Any]]
 """A way to call a function for each element, such as `map`."""
 
+WATCHED_FIRST = 2  # calls of a function that uses objects
 STOPPED = "the function raised StopIteration"
 DECLARED = "thread_safe=False"
 HERE = "no thread but the consumer's"
@@ -53,8 +54,9 @@ class Calls:
     """The calls of one function by a compiled operation.
 
     `turns` is entered for each run of calls if only one thread at a time may call the function. Until `settled`, calls
-    go through this object: the first call is made alone, to see whether it changes objects that the next one uses. If
-    something else holds parts of its result, so are some more calls, to see whether these change those parts.
+    go through this object: the first two are made alone, to see whether they change objects that the next one uses (the
+    first may put the value there that was there, or make what the second changes). If something else holds parts of
+    its result, so are some more calls, to see whether these change those parts.
     """
 
     def __init__(self, function: Callable[..., Any], thread_safe: bool | None) -> None:
@@ -68,6 +70,7 @@ class Calls:
             self.settled = False
             self._objects = [*walk.owners.values(), *walk.contents.values(), *walk.caches.values()]
             self._has_caches = bool(walk.caches)
+            self._left = WATCHED_FIRST if self._objects else 1
             self._results = Results()
             self._first = LockSet([_owner_of(function), *(known.thing for known in self._objects)], counts=False)
 
@@ -113,7 +116,8 @@ class Calls:
             elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
                 self.turns = LockSet(hazard.owner for hazard in hazards)
             self._first.counts = self.turns is self._first
-            self.settled = self.turns is not None or not self._results.keep(kept)
+            self._left = max(self._left - 1, 0)
+            self.settled = self.turns is not None or not (self._results.keep(kept) or self._left)
             if self.settled:
                 self._results = Results()  # which refers to the parts no longer
 

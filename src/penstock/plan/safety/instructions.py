@@ -95,7 +95,7 @@ class Listener(Protocol):
     def writes(self, known: Known, what: str) -> None: ...
     def writes_item(self, known: Known, *, again: bool, constant: bool) -> None: ...
     def writes_name(self, name: str) -> None: ...
-    def called(self, function: Known, given: list[Known | None]) -> Known | None: ...
+    def called(self, function: Known, given: list[Known | None], named: dict[str, Known]) -> Known | None: ...
 
 
 def follow(code: types.CodeType, names: Mapping[str, Known], told: Listener, outer: frozenset[str]) -> None:
@@ -183,7 +183,7 @@ class _Reading:
         self._constant: Any = None  # the value of the constant loaded last
         self._called: Known | None = None  # the result of the call that was prepared last
         self._prepared = False
-        self._keywords = 0  # of the next call
+        self._names: tuple[str, ...] = ()  # of the last arguments of the next call
 
     def follow(self) -> None:
         """Process all instructions once."""
@@ -246,15 +246,23 @@ class _Reading:
             self._prepared = step.op == "PRECALL"
             self._called = self._result_of_call(step.arg)
             return None if self._prepared else self._called
+        if step.op == "CALL_KW":
+            self._names = self._constant if isinstance(self._constant, tuple) else ()
+            return self._result_of_call(step.arg, above=1)
         if step.op == "KW_NAMES":
-            self._keywords = len(self._code.co_consts[step.arg])
+            self._names = self._code.co_consts[step.arg]
         return None
 
-    def _result_of_call(self, arguments: int) -> Known | None:
-        called = self._at(arguments + 1) or self._at(arguments + 2)  # beside it is nothing, or the object of a method
-        given = [self._at(place) for place in range(arguments, self._keywords, -1)]
-        self._keywords = 0
-        return None if called is None or called is AUGMENTED else self._told.called(called, given)
+    def _result_of_call(self, arguments: int, *, above: int = 0) -> Known | None:
+        """Report a call of so many arguments, with some on the stack `above` them, and return its result if known."""
+        names, self._names = self._names, ()
+        places = [self._at(place + above) for place in range(arguments + 2, 0, -1)]
+        beside, called, *given = places
+        called = called or beside  # beside it is nothing, or it is a method and its object is in its place
+        named = dict(zip(names, given[len(given) - len(names) :], strict=False))
+        known = {name: value for name, value in named.items() if value is not None}
+        given = given[: len(given) - len(names)]
+        return None if called is None or called is AUGMENTED else self._told.called(called, given, known)
 
     def _move(self, step: Instruction) -> None:
         """Adjust the stack's height to that after the instruction; results are unknown."""
@@ -316,7 +324,7 @@ class _Reading:
         elif op in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
             place = {"STORE_SUBSCR": 2, "DELETE_SUBSCR": 2, "STORE_SLICE": 3}[op]
             if (known := self._at(place)) is not None:
-                again = op == "STORE_SUBSCR" and self._at(3) is AUGMENTED
+                again = op == "DELETE_SUBSCR" or (op == "STORE_SUBSCR" and self._at(3) is AUGMENTED)
                 told.writes_item(known, again=again, constant=self._at(1) is not None and not again)
         elif op == "BINARY_OP" and step.value.endswith("="):
             if (known := self._at(2)) is not None and known is not AUGMENTED and type(known.thing) not in PLAIN_TYPES:

@@ -19,6 +19,8 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.plan.safety.attributes import (
+    arguments_by_name,
+    bound_in,
     class_attribute,
     defaults_of,
     dict_of,
@@ -58,7 +60,8 @@ class Walk:
     `hazards` are the reasons that it is unsafe; `for_threads`: it uses a lock or thread-local data, so its author is
     aware of threads; `is_known`: every object met could be examined. `owners` are the objects whose methods it runs,
     `contents` the arrays and lists that it uses, and `caches` the results of `functools.cache` and the empty dicts,
-    into which calls may put objects that later calls share. `names` are the attributes and globals that the code uses.
+    into which calls may put objects that later calls share. `names` are the attributes and globals that the code uses,
+    `builtins` the names of the functions not written in Python that it holds or uses.
     """
 
     def __init__(self, functions: Iterable[Any]) -> None:
@@ -69,12 +72,12 @@ class Walk:
         self.caches: dict[int, Known] = {}
         self.names: set[str] = set()
         self._hazards: dict[int, Hazard] = {}
-        self._uses: Counter[int] = Counter()
-        self._growths: Counter[int] = Counter()
+        self._uses, self._growths = Counter[int](), Counter[int]()
         self._grown: dict[int, Known] = {}
         self._followed: set[tuple[int, int]] = set()
         self._given: set[tuple[Any, ...]] = set()  # functions with arguments that exist before the call
         self._reached: dict[int, Any] = {}  # kept, so that no id is reused
+        self.builtins: set[str] = set()
         for function in functions:
             self.call(Known(function, getattr(function, "__name__", type(function).__name__)))
             self._look_at_what_is_not_followed(function)
@@ -107,26 +110,41 @@ class Walk:
             self._cached(known, depth)
         elif isinstance(thing, _BOUND):
             owner = thing.__self__
+            self.builtins.add(thing.__name__)
             if owner is not None and not isinstance(owner, types.ModuleType | type):
                 self.reaches(Known(owner, known.name), depth=depth)
                 self._called_on(Known(owner, known.name), thing.__name__)
+        elif isinstance(thing, type):
+            self.constructs(thing, [], {})
         elif not isinstance(thing, (*_PLAIN, types.ModuleType)):
             self._call_object(known)
 
-    def call_given(self, function: types.FunctionType, given: list[Known | None]) -> None:
-        """Examine a call by the positional arguments that exist before it, if they can be changed.
+    def call_given(
+        self, function: types.FunctionType, given: list[Known | None], named: dict[str, Known], own: Known | None = None
+    ) -> None:
+        """Examine a call by the arguments that exist before it, if they can be changed; of a method, by `own` too.
 
         A constant alone is the key of a value that the function makes once, as a rule.
         """
-        named = zip(parameters_of(function), given, strict=False)
-        names = {name: known for name, known in named if known is not None}
+        names = arguments_by_name(function, [own, *given] if own is not None else given, named)
+        changeable = [known for known in names.values() if known is not own and not isinstance(known.thing, _PLAIN)]
+        if changeable:
+            self._read_once(function, names, None if own is None else own.thing)
+
+    def constructs(self, cls: type, given: list[Known | None], named: dict[str, Known]) -> None:
+        """Examine what a class of the user's does to make an object of these arguments."""
+        for name, first in (("__new__", Known(cls, cls.__name__)), ("__init__", None)):
+            function = function_behind(class_attribute(cls, name))
+            if isinstance(function, types.FunctionType) and not is_library(function.__module__ or cls.__module__):
+                self._read_once(function, arguments_by_name(function, [first, *given], named))
+
+    def _read_once(self, function: types.FunctionType, names: dict[str, Known], own: Any = None) -> None:
         key = (id(function), *((name, id(known.thing)) for name, known in names.items()))
-        if key in self._given or all(isinstance(known.thing, _PLAIN) for known in names.values()):
-            return
-        if len(self._given) < MOST_FOLLOWED:
+        if key not in self._given and len(self._given) < MOST_FOLLOWED:
             self._given.add(key)
+            self._reached[id(function)] = function
             self._reached.update({id(known.thing): known.thing for known in names.values()})
-            self._read(function, names)
+            self._read(function, names, own)
 
     def _call_object(self, known: Known) -> None:
         method = class_attribute(type(known.thing), "__call__")
@@ -265,9 +283,7 @@ class Walk:
             self.for_threads |= thing is threading
             if (thing.__name__, name) in SEEDERS:
                 self.found(thing, f"seeds the generator of `{thing.__name__}`")
-            found = (
-                getattr(np, name, ABSENT) if thing is np else vars(thing).get(name, ABSENT)
-            )  # it loads `random` late
+            found = getattr(np, name, ABSENT) if thing is np else vars(thing).get(name, ABSENT)  # NumPy loads late
             if is_library(thing.__name__) and not isinstance(found, types.ModuleType):
                 found = ABSENT
         else:
@@ -285,11 +301,11 @@ class Walk:
             return slot_of(found, thing)
         function = function_behind(found)
         if isinstance(function, types.FunctionType):
-            if _may_follow(function, thing, scope):
-                self._method(function, Known(thing, known.name))
-            else:
+            if not _may_follow(function, thing, scope):
                 self.is_known = False
-            return ABSENT
+                return ABSENT
+            self._method(function, Known(thing, known.name))
+            return bound_in(found, thing)
         if isinstance(found, types.MethodDescriptorType | types.WrapperDescriptorType):
             self._called_on(known, name)
             return ABSENT
@@ -327,20 +343,23 @@ class _Scope:
     def attribute(self, known: Known, name: str) -> Known | None:
         return self._walk.attribute(known, name, self._function)
 
-    def called(self, function: Known, given: list[Known | None]) -> Known | None:
+    def called(self, function: Known, given: list[Known | None], named: dict[str, Known]) -> Known | None:
         """Examine a call by what it is given, and return its result: the names that `globals()` and `vars()` give."""
-        thing = function.thing
+        thing, own = function.thing, None
         if thing is globals:
             return Known(self._function.__globals__, "globals()")
         if thing is vars and len(given) == 1 and (of := given[0]) is not None:
             return Known(dict_of(of.thing), f"vars({of.name})")
+        if isinstance(thing, types.MethodType):
+            own, thing = Known(thing.__self__, function.name.rpartition(".")[0]), thing.__func__
         if isinstance(thing, types.FunctionType) and not is_library(thing.__module__):
-            self._walk.call_given(thing, given)
+            self._walk.call_given(thing, given, named, own)
+        elif isinstance(thing, type) and not is_library(thing.__module__):
+            self._walk.constructs(thing, given, named)
         return None
 
     def parent_method(self, known: Known, name: str) -> None:
-        cell = self._cells.get("__class__")
-        mro = type(known.thing).__mro__
+        cell, mro = self._cells.get("__class__"), type(known.thing).__mro__
         cls = None if cell is None else in_cell(cell)
         for each in mro[mro.index(cls) + 1 :] if cls in mro else ():
             if isinstance(found := vars(each).get(name), types.FunctionType):
@@ -355,11 +374,9 @@ class _Scope:
             self._walk.found(known.thing, f"writes `{what}`")
 
     def writes_item(self, known: Known, *, again: bool, constant: bool) -> None:
-        if isinstance(known.thing, (*_PLAIN, tuple)):
-            return
-        if isinstance(known.thing, dict) and not (again or constant):
-            return  # one item stored under its own key, as in a cache
-        self._walk.found(known.thing, f"writes into `{known.name}`")
+        caches = isinstance(known.thing, dict) and not (again or constant)  # one item is stored under its own key
+        if not caches and not isinstance(known.thing, (*_PLAIN, tuple)):
+            self._walk.found(known.thing, f"writes into `{known.name}`")
 
     def writes_name(self, name: str) -> None:
         owner: Any = self._cells.get(name, self._function.__globals__)
