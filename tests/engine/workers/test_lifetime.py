@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import decimal
 import gc
 import os
 import subprocess
@@ -147,6 +148,25 @@ def test_exit_waits_for_worker_threads_of_dropped_runs(monkeypatch):
 def test_worker_threads_have_the_name_that_exit_looks_for():
     with threads_of(1) as threads:
         assert posted(threads, lambda: threading.current_thread().name).result(10) == lifetime.WORKER
+
+
+def test_each_worker_thread_has_decimal_settings_of_its_own():
+    decimal.getcontext().prec = 11
+    barrier = threading.Barrier(2)
+
+    def set_and_read(digits):
+        before = decimal.getcontext().prec
+        decimal.getcontext().prec = digits
+        barrier.wait(10)
+        return before, decimal.getcontext().prec
+
+    try:
+        with threads_of(2) as threads:
+            results = [posted(threads, lambda digits=digits: set_and_read(digits)) for digits in (5, 7)]
+            assert sorted(result.result(10) for result in results) == [(11, 5), (11, 7)]
+        assert decimal.getcontext().prec == 11
+    finally:
+        decimal.getcontext().prec = decimal.DefaultContext.prec
 
 
 @pytest.mark.parametrize("options", ["", "executor='threads', workers=2", "executor='inline'"])

@@ -44,6 +44,39 @@ def test_the_first_call_reveals_changes_that_the_code_does_not_show(tmp_path):
     assert free.settled
 
 
+def test_the_second_call_reveals_what_the_first_did_not_change():
+    state = [0]
+
+    def put(where, x):
+        where[0] = x
+
+    def writes(x):
+        args = (state, x)
+        put(*args)
+        return state[0]
+
+    calls = Calls(writes, None)
+    assert [calls(0), calls.settled, calls(1), calls.settled] == [0, False, 1, True]
+    assert calls.turns is not None
+
+
+class Keeps:
+    def keep(self, x):
+        self.last = x
+
+
+class KeepsByItsParent(Keeps):
+    def __call__(self, x):
+        super().keep(x)
+        return self.last
+
+
+def test_the_second_call_changes_what_the_first_has_made():
+    calls = Calls(KeepsByItsParent(), None)
+    assert [calls(1), calls(2)] == [1, 2]
+    assert calls.turns is not None
+
+
 def test_objects_opened_by_the_first_call_are_found(tmp_path):
     (tmp_path / "rows").write_bytes(b"rows")
     lazy = Lazy(tmp_path / "rows")

@@ -30,7 +30,30 @@ class Module(torch.nn.Module):
         return torch.utils.dlpack.from_dlpack(x).mul_(2)
 
 
+class Holds:
+    def __init__(self, convert):
+        self.steps = [convert, self._doubled]
+
+    def _doubled(self, x):
+        return x.mul_(2)
+
+    def __call__(self, x):
+        for step in self.steps:
+            x = step(x)
+        return x
+
+
+def held(convert):
+    return lambda x: convert(x).mul_(2)
+
+
 VIEWING = [
+    lambda x: torch.Tensor(x).mul_(2),
+    lambda x: torch.FloatTensor(x).mul_(2),
+    Holds(torch.from_numpy),
+    held(torch.from_numpy),
+    partial(lambda convert, x: convert(x).mul_(2), torch.from_numpy),
+    lambda x, convert=torch.from_numpy: convert(x).mul_(2),
     doubled,
     Doubles(),
     Module(),

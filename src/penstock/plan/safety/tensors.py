@@ -28,11 +28,11 @@ def may_view_as_tensors(function: Any) -> bool:
     >>> may_view_as_tensors(lambda x: torch.from_numpy(x).mul_(2)), may_view_as_tensors(lambda x: torch.tensor(x))
     (True, False)
     """
+    walk = Walk([function])
     while isinstance(function, partial):
         function = function.func
     if any(cls.__module__.partition(".")[0] == "torch" for cls in type(function).__mro__):
         return True
     own = [str(getattr(function, name, "")) for name in ("__module__", "__name__")]
-    walk = Walk([function])
     names = {*own, *walk.names, *walk.builtins}
     return not names.isdisjoint(_VIEWS) or ("torch" in names and not names.isdisjoint(_VIEWS_OF_TORCH))
