@@ -451,6 +451,14 @@ class Registered:
         registry["last"] = x
 
 
+class CountsInItsClass:
+    last = 0
+
+    def __call__(self, x):
+        type(self).last = x
+        return self.last
+
+
 class Counted:
     made = 0
 
@@ -489,7 +497,7 @@ WRITES, READS = Writes(), Reads()
         *(lambda x: WRITES.put_static(x, STATE), lambda x: Writes.put_static(x, into=STATE)),
         *(lambda x: WRITES.put_of_class(x, into=STATE), lambda x: Writes.put_of_class(x, into=STATE)),
         *(Registered, lambda x: Registered(x), lambda x: Registered(x, registry=STATE), lambda x: Counted(x)),  # noqa: PLW0108
-        *(Writes(), evicts),
+        *(Writes(), CountsInItsClass(), evicts),
     ],
 )
 def test_a_call_that_writes_into_what_it_is_given_or_into_its_class_is_unsafe(function):

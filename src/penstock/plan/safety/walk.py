@@ -344,12 +344,12 @@ class _Scope:
         return self._walk.attribute(known, name, self._function)
 
     def called(self, function: Known, given: list[Known | None], named: dict[str, Known]) -> Known | None:
-        """Examine a call by what it is given, and return its result: the names that `globals()` and `vars()` give."""
+        """Examine a call by what it is given, and return its result: names from `globals()` and `vars()`, a type."""
         thing, own = function.thing, None
         if thing is globals:
             return Known(self._function.__globals__, "globals()")
-        if thing is vars and len(given) == 1 and (of := given[0]) is not None:
-            return Known(dict_of(of.thing), f"vars({of.name})")
+        if (thing is vars or thing is type) and len(given) == 1 and (of := given[0]) is not None:
+            return Known(dict_of(of.thing) if thing is vars else type(of.thing), f"{thing.__name__}({of.name})")
         if isinstance(thing, types.MethodType):
             own, thing = Known(thing.__self__, function.name.rpartition(".")[0]), thing.__func__
         if isinstance(thing, types.FunctionType) and not is_library(thing.__module__):
