@@ -330,7 +330,7 @@ class _Scope:
         self._own = own
 
     def global_of(self, name: str) -> Known | None:
-        found = self._function.__globals__.get(name, ABSENT)
+        found = self._function.__globals__.get(name, type if name == "type" else ABSENT)
         if found is ABSENT and name in DYNAMIC:
             self._walk.is_known = False
             found = getattr(builtins, name)
