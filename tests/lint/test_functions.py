@@ -74,6 +74,18 @@ def summed(x):
     return total
 
 
+def test_calls_of_an_argument_and_deleted_keys_are_no_in_place_operators():
+    def called(x):
+        return x(1, key=x)
+
+    def without_a_key(x):
+        del x["a"]
+        return x
+
+    rows = Dataset.from_source([{"a": np.zeros(2), "b": 2}])
+    assert codes(rows.map(called)) == codes(rows.map(without_a_key)) == []
+
+
 def test_in_place_operators_on_arrays_are_found():
     arrays = Dataset.from_tensor_slices(np.zeros((4, 2)))
     dicts = Dataset.from_source([{"x": 1.0}])

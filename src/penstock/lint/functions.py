@@ -142,7 +142,7 @@ class _Writes:
 
     def writes_name(self, name: str) -> None: ...
 
-    def called(self, function: Known, given: list[Known | None]) -> Known | None:
+    def called(self, function: Known, given: list[Known | None], named: dict[str, Known]) -> Known | None:
         return None
 
 

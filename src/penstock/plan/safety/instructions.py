@@ -324,8 +324,9 @@ class _Reading:
         elif op in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
             place = {"STORE_SUBSCR": 2, "DELETE_SUBSCR": 2, "STORE_SLICE": 3}[op]
             if (known := self._at(place)) is not None:
-                again = op == "DELETE_SUBSCR" or (op == "STORE_SUBSCR" and self._at(3) is AUGMENTED)
-                told.writes_item(known, again=again, constant=self._at(1) is not None and not again)
+                again = op == "STORE_SUBSCR" and self._at(3) is AUGMENTED
+                one_place = op == "DELETE_SUBSCR" or (self._at(1) is not None and not again)
+                told.writes_item(known, again=again, constant=one_place)
         elif op == "BINARY_OP" and step.value.endswith("="):
             if (known := self._at(2)) is not None and known is not AUGMENTED and type(known.thing) not in PLAIN_TYPES:
                 told.writes_item(known, again=True, constant=False)
