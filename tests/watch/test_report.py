@@ -258,9 +258,11 @@ def test_a_forked_child_counts_the_same_operations_on(ds):
     asks, told = os.pipe()
     child = os.fork()
     if child == 0:
-        batch, operations = next(it).tolist(), it.stats().operations
-        os.write(told, json.dumps([batch, [each.name for each in operations], operations[-1].rows]).encode())
-        os._exit(0)
+        try:
+            batch, operations = next(it).tolist(), it.stats().operations
+            os.write(told, json.dumps([batch, [each.name for each in operations], operations[-1].rows]).encode())
+        finally:
+            os._exit(0)
     os.close(told)
     with open(asks, encoding="utf-8") as lines:
         batch, names, rows = json.load(lines)

@@ -418,10 +418,7 @@ def test_a_function_that_writes_what_a_later_line_reads_is_unsafe(function):
     assert is_unsafe(function)
 
 
-class Writes:
-    def __init__(self):
-        self.state = {"last": 0}
-
+class Puts:
     def put(self, x, into):
         into["last"] = x
 
@@ -432,6 +429,11 @@ class Writes:
     @classmethod
     def put_of_class(cls, x, *, into):
         into["last"] = x
+
+
+class Writes(Puts):
+    def __init__(self):
+        self.state = {"last": 0}
 
     def __call__(self, x):
         self.put(x, into=self.state)
@@ -485,7 +487,7 @@ class Reads:
         return where["last"]
 
 
-WRITES, READS = Writes(), Reads()
+PUTS, READS = Puts(), Reads()
 
 
 @pytest.mark.parametrize(
@@ -493,9 +495,9 @@ WRITES, READS = Writes(), Reads()
     [
         *(lambda x: put_by_name(x=x, into=STATE), lambda x: put_by_name(into=STATE, x=x)),
         *(lambda x: put_further(x, STATE), lambda x: put_further(x, to=STATE), lambda x: put_further(to=STATE, x=x)),
-        *(lambda x: WRITES.put(x, STATE), lambda x: WRITES.put(x, into=STATE), lambda x: Writes.put(WRITES, x, STATE)),
-        *(lambda x: WRITES.put_static(x, STATE), lambda x: Writes.put_static(x, into=STATE)),
-        *(lambda x: WRITES.put_of_class(x, into=STATE), lambda x: Writes.put_of_class(x, into=STATE)),
+        *(lambda x: PUTS.put(x, STATE), lambda x: PUTS.put(x, into=STATE), lambda x: Puts.put(PUTS, x, STATE)),
+        *(lambda x: PUTS.put_static(x, STATE), lambda x: Puts.put_static(x, into=STATE)),
+        *(lambda x: PUTS.put_of_class(x, into=STATE), lambda x: Puts.put_of_class(x, into=STATE)),
         *(Registered, lambda x: Registered(x), lambda x: Registered(x, registry=STATE), lambda x: Counted(x)),  # noqa: PLW0108
         *(Writes(), CountsInItsClass(), evicts),
     ],

@@ -72,7 +72,7 @@ class Room:
         self._weigh()
 
     def choose(self) -> None:
-        """Choose the numbers and sizes of the tasks of workers, as tasks cost now."""
+        """Choose the numbers and sizes of the tasks of workers, as tasks cost now; called before workers begin."""
         self._weigh()
         tuner, spare = self._tuner, 0 if self._turns > 1 else self._tuner.spare()
         self.low = tuner.depth() + self._stage.top

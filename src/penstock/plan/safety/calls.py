@@ -70,7 +70,7 @@ class Calls:
             self.settled = False
             self._objects = [*walk.owners.values(), *walk.contents.values(), *walk.caches.values()]
             self._has_caches = bool(walk.caches)
-            self._left = WATCHED_FIRST if self._objects else 1
+            self._first_left = WATCHED_FIRST if self._objects else 1
             self._results = Results()
             self._first = LockSet([_owner_of(function), *(known.thing for known in self._objects)], counts=False)
 
@@ -116,8 +116,8 @@ class Calls:
             elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
                 self.turns = LockSet(hazard.owner for hazard in hazards)
             self._first.counts = self.turns is self._first
-            self._left = max(self._left - 1, 0)
-            self.settled = self.turns is not None or not (self._results.keep(kept) or self._left)
+            self._first_left = max(self._first_left - 1, 0)
+            self.settled = self.turns is not None or not (self._results.keep(kept) or self._first_left)
             if self.settled:
                 self._results = Results()  # which refers to the parts no longer
 

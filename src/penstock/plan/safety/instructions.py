@@ -59,13 +59,13 @@ AUGMENTED = Known(None, "")
 
 
 class InstructionKind(Enum):
-    """What an instruction does with objects: nothing but to move the stack, load, take an attribute, store, or else."""
+    """The way in which an instruction handles objects: one of several kinds, each read in its own way."""
 
-    MOVES = auto()
-    LOADS = auto()
+    MOVES = auto()  # only changes the height of the stack
+    LOADS = auto()  # pushes an object
     TAKES_ATTRIBUTE = auto()
     STORES_NAME = auto()
-    USES = auto()
+    USES = auto()  # calls a method, calls an object, or writes into one
 
 
 class Instruction(NamedTuple):
@@ -254,7 +254,7 @@ class _Reading:
         return None
 
     def _result_of_call(self, arguments: int, *, above: int = 0) -> Known | None:
-        """Report a call of so many arguments, with some on the stack `above` them, and return its result if known."""
+        """Report a call and return its result if known. Its arguments are below the top `above` values of the stack."""
         names, self._names = self._names, ()
         places = [self._at(place + above) for place in range(arguments + 2, 0, -1)]
         beside, called, *given = places
