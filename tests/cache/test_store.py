@@ -302,6 +302,6 @@ def test_structures_of_sorted_keys_keep_the_users_order(tmp_path):
 
 def test_the_default_way_to_tell_is_a_warning(tmp_path):
     store = opened(tmp_path, limit_bytes=10)
-    with pytest.warns(CacheWarning, match="does not grow beyond"):
+    with pytest.warns(CacheWarning, match="does not grow any more"):
         assert store.write(rows(0), chunk_of(["a"])) == 0
     assert "limit_bytes=10" in store.stopped

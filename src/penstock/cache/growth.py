@@ -114,9 +114,8 @@ class Growth:
         """Write nothing more, and say so."""
         with self._lock:
             if self.stopped is None:
-                size = bytes_in(self._folder)
-                self.stopped = (
-                    f"cache({self._folder!r}) does not grow beyond {size:,} bytes: {reason}. Rows that are not kept "
+                self.stopped = (  # in the same words in each process that fills the folder
+                    f"cache({self._folder!r}) does not grow any more: {reason}. Rows that are not kept "
                     "are made again in each epoch; `penstock cache ls` shows what is in the folder, and `clear` "
                     "removes it"
                 )

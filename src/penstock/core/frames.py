@@ -118,6 +118,10 @@ def line_of_user() -> CodeLine:
 def warn_at(at: CodeLine | None, warning: Warning) -> None:
     """Warn of a line; of none, of the innermost line outside Penstock."""
     line = line_of_user() if at is None else at
-    module = sys.modules.get(line.module)
-    shown = {} if module is None else vars(module).setdefault("__warningregistry__", {})  # once for a line and text
-    warnings.warn_explicit(warning, type(warning), line.file, line.number, line.module, shown)
+    warnings.warn_explicit(warning, type(warning), line.file, line.number, line.module, shown_in(line.module))
+
+
+def shown_in(module: str) -> dict[Any, Any]:
+    """Return Python's record of the warnings shown of a module, once for a line and text; else of the main one."""
+    loaded = sys.modules.get(module) or sys.modules["__main__"]
+    return vars(loaded).setdefault("__warningregistry__", {})

@@ -11,9 +11,10 @@ import pickle
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TextIO, TypeVar, cast
 
 import numpy as np
 
@@ -37,6 +38,7 @@ def begun(told: dict[str, Any]) -> Channel:
     channel = Channel(socket.socket(fileno=told["channel"]), waits=True)
     logging.getLogger().addHandler(LogSender(channel))
     logging.getLogger().setLevel(told["level"])
+    warnings.showwarning = WarningSender(channel, warnings.showwarning)
     return channel
 
 
@@ -122,6 +124,36 @@ class LogSender(logging.Handler):
         told = {**vars(record), "msg": self.format(record), "args": None, "exc_info": None, "exc_text": None}
         with suppress(Exception):  # a record that cannot be sent must not end the task
             self._channel.send(("log", pickle.dumps(told)))
+
+
+class WarningSender:
+    """What shows warnings in this process: the parent does, so that those of several processes are shown once."""
+
+    def __init__(self, channel: Channel, shown_before: Callable[..., None]) -> None:
+        self._channel = channel
+        self._shown_before = shown_before
+
+    def __call__(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if file is not None:
+            self._shown_before(message, category, filename, lineno, file, line)
+            return
+        kind = (category.__module__, category.__qualname__)
+        with suppress(OSError):  # nobody waits any longer
+            self._channel.send(("warning", str(message), kind, filename, lineno, _module_of(filename)))
+
+
+def _module_of(file: str) -> str:
+    """Return the name of the module of a source file, if it is loaded, else of the main one."""
+    named = (name for name, module in list(sys.modules.items()) if getattr(module, "__file__", None) == file)
+    return next(named, "__main__")
 
 
 def die_with_parent(parent: int) -> None:

@@ -99,12 +99,24 @@ def test_a_group_of_nearly_the_right_size_stays():
     assert tuner.group == 1
 
 
-def test_a_settled_group_grows_only_if_it_is_clearly_too_small():
-    tuner = looked(INLINE_TASK, looks=SETTLED)
-    assert tuner.group_items() == 1
-    for factor, group in ((2, 1), (4, 2)):
-        tuner.item_mean = INLINE_TASK / factor
+@pytest.mark.parametrize("looks", [LOOKS, SETTLED])
+def test_a_group_doubles_whenever_twice_as_many_fit(looks):
+    tuner = looked(INLINE_TASK, looks=looks)
+    for share, group in ((1, 1), (0.9, 2), (0.6, 2), (0.3, 4), (0.7, 4), (0.8, 2)):
+        tuner.item_mean = share * INLINE_TASK
         assert tuner.group_items() == group
+
+
+def test_a_group_grows_as_long_as_items_cost_less_in_larger_ones():
+    tuner = Tuner(None)
+    for _ in range(2 * SETTLED):  # a first task opens what others only read
+        tuner.observe(Cost(5 * MS, 5 * MS), 1)
+    assert tuner.group_items() == 1
+    for _ in range(4 * SETTLED):
+        group = tuner.group_items()
+        wall = MS + group * MS // 10
+        tuner.observe(Cost(wall, wall), group)
+    assert group == 4
 
 
 def test_a_group_for_the_native_thread_has_its_largest_size_at_once():

@@ -99,8 +99,8 @@ def test_without_spill_a_limit_ends_the_growth_and_says_so_once(stream):
         epochs = [as_texts(cached) for _ in range(3)]
     assert epochs == [as_texts(plan(Counted("arrays")))] * 3
     (warning,) = [each for each in told if issubclass(each.category, CacheWarning)]
-    kept, size = (16, "18,944") if stream else (20, "20,000")  # arrays in one array take no objects
-    assert f"cache(limit_bytes=20000) keeps {kept} elements ({size} bytes) and no more" in str(warning.message)
+    kept = 16 if stream else 20  # arrays in one array take no objects
+    assert "cache(limit_bytes=20000) keeps no more elements" in str(warning.message)
     assert "spill=True" in str(warning.message)
     again = 1 if stream else 0  # a stream goes on from the mark after the 15 elements before
     assert len(function.calls) == 3 * 40 - 2 * (kept - again)

@@ -45,7 +45,7 @@ SPARE = 8  # small tasks that are started and taken together: the first of them 
 UNEVEN = 0.1  # ratio of the mean deviation of task costs to their mean; above it, some tasks hold up others
 UNUSUAL = 4  # a task counts for at most this multiple of the mean
 PLAINLY = 3  # this multiple of the work of a task is too much
-SETTLED = 64  # looks after which a group that is nearly large enough stays as it is
+SETTLED = 64  # looks after which the mean changes slowly
 ALONE = 0.9  # share of a task that only one thread at a time may do; above it, a second thread has no work
 LONG_WAIT = 100  # times its CPU time; a task blocked for longer waits for something else than the GIL
 RECENT_TASKS = 16  # tasks in the mean
@@ -292,8 +292,9 @@ class Tuner:
         """Return the number of cheap items in one task, here or `beside` the consumer.
 
         The number is a power of two, for few sizes of memory. It doubles up to a bound on the task's work and one on
-        its bytes, and starts there if only native code runs. Once settled it changes only if it is clearly too small or
-        too large: changing back and forth would take memory of several sizes.
+        its bytes, and starts there if only native code runs. It doubles whenever twice as many fit, since an item may
+        cost less in a larger task, such as one that reads rows of many blocks; it falls only if it is clearly too
+        large: changing back and forth would take memory of several sizes.
         """
         if self.looks == 0 or self.item_mean <= 0 or self.alone_by_size:
             return 1
@@ -314,15 +315,11 @@ class Tuner:
         return THREAD_TASK if self.threads else self.inline_task
 
     def _fitting(self, group: int, work: int, room: int, largest: int) -> int:
-        """Return `group`, or the group that fits if that is clearly off this much work (ns) and `room` for items."""
-        fills = group * self.item_mean / work
-        too_large = group > room or fills > PLAINLY
-        if self.looks >= SETTLED and not too_large and fills * PLAINLY > 1:
-            return group
+        """Return the group that fits this much work (ns) and `room` for items, unless `group` is hardly larger."""
         most = min(math.ceil(work / self.item_mean), room, self.most_grouped)
         fitting = 1 << (max(min(most, largest), 1).bit_length() - 1)
-        too_small = self.looks < SETTLED or most >= PLAINLY * group
-        return fitting if too_large or (too_small and fitting > group) else group
+        too_large = group > room or group * self.item_mean > PLAINLY * work
+        return fitting if too_large or fitting > group else group
 
     def split_item(self, fitting: float = math.inf) -> int:
         """Return the number of tasks that one expensive item is split over: all threads while its cost is unknown.

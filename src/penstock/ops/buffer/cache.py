@@ -85,9 +85,9 @@ class Allowance:
                 )
         elif not self._told:
             self._told = True
-            sentence = (
-                f"cache(limit_bytes={self._most}) keeps {kept:,} elements ({self.nbytes:,} bytes) and no more; it "
-                "makes the others anew in every epoch: raise limit_bytes, or pass spill=True, which keeps them on disk"
+            sentence = (  # in the same words in each process
+                f"cache(limit_bytes={self._most}) keeps no more elements; it makes the others anew in every epoch: "
+                "raise limit_bytes, or pass spill=True, which keeps them on disk"
             )
             warn_at(self._at, CacheWarning(sentence))
 

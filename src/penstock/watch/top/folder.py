@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 
 from penstock.watch.top.published import VARIABLE
@@ -25,16 +24,21 @@ def sockets() -> Iterator[str]:
             yield from (os.path.join(folder, name) for name in names if name.endswith(SOCKET_SUFFIX))
 
 
-def _candidates() -> list[str]:
-    """Return the possible folders: not the one of the login session, which is gone after the logout.
+def _candidates() -> Iterator[str]:
+    """Yield the possible folders: not the one of the login session, which is gone after the logout.
 
     `/tmp` comes before `TMPDIR`, which may be another one for each job.
     """
     given = os.environ.get(VARIABLE)
     if given and given not in ("0", "1"):
-        return [os.path.abspath(os.path.expanduser(given))]
-    places = ["/tmp", tempfile.gettempdir()]  # noqa: S108 - only in a folder of the user's own
-    return [os.path.join(place, f"penstock-{os.getuid()}") for place in dict.fromkeys(places)]
+        yield os.path.abspath(os.path.expanduser(given))
+        return
+    name = f"penstock-{os.getuid()}"
+    yield os.path.join("/tmp", name)  # noqa: S108 - only in a folder of the user's own
+    import tempfile  # loads compressions and hashes, 5 MB that few runs need
+
+    if tempfile.gettempdir() != "/tmp":  # noqa: S108 - the same
+        yield os.path.join(tempfile.gettempdir(), name)
 
 
 def _is_ours(folder: str, *, make: bool) -> bool:

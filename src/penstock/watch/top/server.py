@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import secrets
 import select
 import socket
 import struct
@@ -87,7 +86,7 @@ class TopServer:
         folder = folder_to_serve_in()
         if folder is None:
             return None
-        name = os.path.join(folder, f"{os.getpid()}-{secrets.token_hex(4)}")
+        name = os.path.join(folder, f"{os.getpid()}-{os.urandom(4).hex()}")
         listener = None
         try:
             listener = socket.socket(socket.AF_UNIX)

@@ -6,12 +6,14 @@ import gc
 import multiprocessing
 import os
 import threading
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core.errors import CacheWarning
 from penstock.engine.workers.processes.pool import pool_for
 from penstock.engine.workers.processes.starting import PoolSetup
 
@@ -49,6 +51,21 @@ def test_worker_processes_fill_one_folder_which_any_executor_reads(pool, tmp_pat
     assert [int(element["x"][5]) for element in again] == list(range(300))
     assert len({int(element["made"]) for element in again}) == 2
     assert names(calls) == list(range(300))
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_a_cache_that_is_full_says_so_once_for_all_workers(pool, tmp_path, where):
+    (makers := tmp_path / "makers").mkdir()
+    (calls := tmp_path / "calls").mkdir()
+    path = tmp_path / "kept" if where == "disk" else None
+    ds = ps.Dataset.range(40).map(told(calls, makers)).map(lambda e: {**e, "x": np.zeros(1000, np.int64)})
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        full = ds.cache(path, limit_bytes=20 * KB).with_options(OPTIONS)
+        epochs = [list(full) for _ in range(2)]
+    assert [len(elements) for elements in epochs] == [40, 40]
+    assert len({int(element["made"]) for element in epochs[0]} - {os.getpid()}) == 2
+    assert [(each.category, each.filename) for each in shown] == [(CacheWarning, __file__)]
 
 
 def test_caches_of_all_workers_together_keep_what_those_of_a_run_may(tmp_path, caplog):

@@ -4,10 +4,11 @@ import contextlib
 import logging
 import os
 import pickle
+import warnings
 
 import pytest
 
-from penstock.engine.workers.processes.member import KEPT, Output, log
+from penstock.engine.workers.processes.member import KEPT, Output, log, warn_of
 
 
 @pytest.fixture
@@ -69,3 +70,41 @@ def test_log_records_obey_the_loggers_of_the_parent(caplog):
     with caplog.at_level(logging.INFO):
         log(pickle.dumps(told), 2)
     assert [(each.name, each.getMessage()) for each in caplog.records] == [("mine.part", "[worker 2] hello")]
+
+
+def warned(text="old", kind=("builtins", "DeprecationWarning"), line=3):
+    warn_of(text, kind, "mine.py", line, "module_of_nobody")
+
+
+def test_warnings_of_workers_are_shown_once_for_each_line_and_text():
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            warned()
+            warned("older")
+            warned(line=4)
+    assert [(str(each.message), each.category, each.filename, each.lineno) for each in shown] == [
+        ("old", DeprecationWarning, "mine.py", 3),
+        ("older", DeprecationWarning, "mine.py", 3),
+        ("old", DeprecationWarning, "mine.py", 4),
+    ]
+
+
+def test_warnings_of_workers_obey_the_filters_of_the_parent():
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("ignore")
+        warned()
+    assert shown == []
+
+
+@pytest.mark.parametrize("kind", [("gone", "Mine"), ("builtins", "Mine"), ("builtins", "ValueError")])
+def test_a_warning_of_a_class_that_the_parent_lacks_is_shown_with_its_name(kind):
+    with pytest.warns(UserWarning, match=f"{kind[1]}: old"):
+        warned(kind=kind)
+
+
+def test_a_warning_that_the_parent_takes_for_an_error_by_now_is_shown_all_the_same(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warned()
+    assert "mine.py:3: DeprecationWarning: old" in capsys.readouterr().err

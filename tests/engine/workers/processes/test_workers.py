@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -294,6 +295,23 @@ def test_prints_and_logs_reach_the_parent_with_the_number_of_the_worker(capsys, 
     assert sorted(line.partition("] ")[2] for line in err.splitlines()) == ["wrong 0", "wrong 1"]
     records = [record for record in caplog.records if record.name == "mine"]
     assert sorted(record.getMessage().partition("] ")[2] for record in records) == ["logged 0", "logged 1"]
+
+
+def test_a_warning_of_functions_is_shown_once_for_all_workers(tmp_path):
+    def warns(x):
+        (tmp_path / str(os.getpid())).touch()
+        while len(os.listdir(tmp_path)) < 2:
+            time.sleep(0.01)
+        warnings.warn("deprecated", DeprecationWarning)  # noqa: B028 - about this line
+        return np.log(np.zeros(1))
+
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        assert len(list(D.range(40).map(warns).with_options(OPTIONS))) == 40
+    lines = {each.lineno - warns.__code__.co_firstlineno for each in shown if each.filename == __file__}
+    kinds = [each.category for each in shown]
+    assert sorted(lines) == [4, 5]
+    assert sorted(kinds, key=str) == [DeprecationWarning, RuntimeWarning]
 
 
 def test_a_state_continues_under_other_executors():

@@ -12,7 +12,7 @@ from time import monotonic
 from penstock.core.errors import WorkerError
 from penstock.engine.workers.lifetime import CREW
 from penstock.engine.workers.processes.errands import Errands
-from penstock.engine.workers.processes.member import Member, Output, RunLine, log
+from penstock.engine.workers.processes.member import Member, Output, RunLine, log, warn_of
 from penstock.engine.workers.processes.starting import MAKES_RUNS, MAKES_TASKS, PoolSetup, started
 from penstock.engine.workers.processes.ticket import Ticket
 from penstock.engine.workers.suspects import BY_OTHERS, Death, told_code
@@ -218,6 +218,9 @@ class Crew:
         kind, *told = message.head
         if kind == "log":
             log(told[0], member.number)
+            return
+        if kind == "warning":
+            warn_of(*told)
             return
         if kind == "ready":
             member.ready = True

@@ -9,6 +9,7 @@ import pickle
 import signal
 import socket
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from time import monotonic
 from typing import IO, Any
 from weakref import WeakSet
 
+from penstock.core.frames import shown_in
 from penstock.engine.workers.processes.plans import SharedPlan
 from penstock.engine.workers.processes.starting import Started
 from penstock.engine.workers.processes.ticket import Ticket
@@ -257,6 +259,21 @@ def log(data: bytes, worker: int) -> None:
     if logger.isEnabledFor(record.levelno):
         with suppress(Exception):  # a handler that fails must not end the pipeline
             logger.handle(record)
+
+
+def warn_of(text: str, kind: tuple[str, str], file: str, line: int, module: str) -> None:
+    """Warn of what a worker warns of, as if this process did: once for all workers, unless filters say otherwise.
+
+    `kind` is the module of the class of the warning, and its name.
+    """
+    category = getattr(sys.modules.get(kind[0]), kind[1], None)
+    if not (isinstance(category, type) and issubclass(category, Warning)):
+        category, text = UserWarning, f"{kind[1]}: {text}"
+    try:
+        warnings.warn_explicit(text, category, file, line, module, shown_in(module))
+    except Exception:  # noqa: BLE001 - an error by now, which nobody could handle here
+        with suppress(Exception):
+            warnings.showwarning(text, category, file, line)
 
 
 class RunLine:
