@@ -130,14 +130,14 @@ class Collecting(Batching):
                     sizes = [len(run)]
                 first = self.first_of(made)  # as errors name them
                 rows = np.arange(first, first + len(run), dtype=np.int64)
-                counts = np.array(sizes)
-                several = self._several(run, rows, made, counts, allocate) if len(sizes) > 1 else None
+                several = self._several(run, rows, made, sizes, allocate) if len(sizes) > 1 else None
                 if several is not None:
                     made += len(sizes)
                     yield Piece(several, ordinals(epoch, made - len(sizes), len(sizes)), [made, reader.mark])
                     continue
-                whole = len(run)
-                for low, high in spans(counts):
+                whole, high = len(run), 0
+                for size in sizes:
+                    low, high = high, high + size
                     chunk, ids = run.chunk.slice(low, high), run.ids[low:high]
                     group = self.collect_one(chunk, rows[low:high], made, allocate, ids)
                     made += 1
@@ -159,11 +159,11 @@ class Collecting(Batching):
             left -= size
         return sizes
 
-    def _several(self, run: Piece, rows: Rows, made: int, counts: np.ndarray, allocate: Allocate) -> Chunk | None:
+    def _several(self, run: Piece, rows: Rows, made: int, sizes: list[int], allocate: Allocate) -> Chunk | None:
         """Return all groups of a run, which are full; `None` if one is at fault: making each alone will show which."""
-        numbers = np.arange(made, made + len(counts), dtype=np.int64)
+        numbers = np.arange(made, made + len(sizes), dtype=np.int64)
         with suppress(Exception):
-            return self.collect_all(Groups(numbers, run.chunk, rows, counts), None, allocate)
+            return self.collect_all(Groups(numbers, run.chunk, rows, np.array(sizes)), None, allocate)
         return None
 
 
