@@ -73,6 +73,8 @@ def test_the_table_fits_the_terminal(stats, monkeypatch):
     stream = io.StringIO()
     long = replace(stats, operations=(replace(stats.operations[0], name="map(" + "x" * 90 + ")"),))
     report(long, Terminal(stream), "Finished")
-    table = [line for line in stream.getvalue().splitlines() if line.startswith(("operation", "map("))]
-    assert [len(line) <= 60 for line in table] == [True, True]
-    assert "…" in table[1]
+    lines = stream.getvalue().splitlines()
+    header = next(at for at, line in enumerate(lines) if line.startswith("operation"))
+    assert lines[header + 1].startswith("map(")
+    assert [len(line) <= 60 for line in lines[header : header + 2]] == [True, True]
+    assert "…" in lines[header + 1]
