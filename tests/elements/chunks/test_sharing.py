@@ -81,6 +81,25 @@ def test_a_frozen_container_of_leaves_is_not_copied():
         assert with_own_containers([element])[0] is element
 
 
+class Backwards(dict):
+    """A dict that lists its keys in an order of its own."""
+
+    def __iter__(self):
+        return reversed(list(dict.keys(self)))
+
+
+@pytest.mark.parametrize("function", [with_own_containers, with_own_arrays, with_own_objects, with_sealed_arrays])
+@pytest.mark.parametrize("cls", [OrderedDict, Backwards])
+def test_values_stay_with_their_keys_in_a_dict_with_an_order_of_its_own(cls, function):
+    element = cls(image=[np.zeros(2)], label=[-1])
+    if cls is OrderedDict:
+        element.move_to_end("image")
+    (copy,) = function([element])
+    assert list(copy) == ["label", "image"]
+    assert copy["label"] == [-1]
+    assert isinstance(copy["image"][0], np.ndarray)
+
+
 def test_a_user_class_keeps_its_attributes():
     made = defaultdict(list, x=[1])
     (copy,) = with_own_containers([made])

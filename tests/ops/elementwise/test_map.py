@@ -64,6 +64,25 @@ def test_the_structure_that_a_function_returns_is_kept(element):
         assert list(made) == list(batch) == list(element)
 
 
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_values_stay_with_their_keys_in_an_ordered_dict_whose_keys_were_moved(executor):
+    def moved(i):
+        element = OrderedDict(image=i, label=-1)
+        element.move_to_end("image")
+        return element
+
+    rows = [moved(i) for i in range(4)]
+    for ds in (Dataset.from_source(rows), Dataset.range(4).map(moved), Dataset.from_source(rows).map(lambda row: row)):
+        ran = ds.with_options(Options(executor=executor))
+        assert list(ran) == rows
+        assert ran[3] == rows[3]
+        assert list(ran.map(lambda row: row["image"])) == [0, 1, 2, 3]
+        assert list(ran.cache().map(lambda row: row["image"])) == [0, 1, 2, 3]
+        assert len(list(ran.filter(lambda row: row["label"] < 0))) == 4
+        (batch,) = ran.batch(4)
+        assert batch["image"].tolist() == [0, 1, 2, 3]
+
+
 ON = [
     ({"b": 1, "a": 2}, "a", {"b": 1, "a": 20}),
     ((1, 2), 1, (1, 20)),

@@ -311,7 +311,7 @@ def _changed(
 
 def _with_values(value: dict[Any, Any], parts: list[Any]) -> dict[Any, Any]:
     made = copy(value)
-    for key, part in zip(list(made), parts, strict=True):
+    for key, part in zip(dict.keys(value), parts, strict=True):  # in the order of `dict.values`, unlike `iter(value)`
         dict.__setitem__(made, key, part)
     return made
 
