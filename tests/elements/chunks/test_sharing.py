@@ -159,6 +159,28 @@ def test_gathered_rows_are_read_only_unless_written_into_given_memory():
     assert gathered(np.zeros(3), np.array([1])).flags.writeable
 
 
+@pytest.mark.parametrize("kept", [np.zeros(4), np.array(["a", b"b", None, 1], object), np.array(4)], ids=repr)
+def test_a_holder_may_assign_a_shape_to_its_view_of_an_array(kept):
+    shape = kept.shape
+    kept.flags.writeable = False
+    (element,) = with_own_objects([{"x": kept}])
+    element["x"].shape = (-1, 1)
+    assert kept.shape == shape
+    assert np.shares_memory(element["x"], kept)
+    assert not element["x"].flags.writeable
+
+
+@pytest.mark.parametrize("function", [with_own_objects, with_sealed_arrays])
+def test_masked_arrays_are_copied_with_their_masks(function):
+    kept = np.ma.array([1, 2], mask=[True, False])
+    (element,) = function([kept])
+    element[1] = np.ma.masked
+    assert kept.tolist() == [None, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        element[0] = 3
+    assert function([np.ma.masked])[0] is np.ma.masked
+
+
 class Plain:
     def __init__(self):
         self.tags = ["cat"]
@@ -186,8 +208,6 @@ def test_the_items_of_an_array_of_objects_are_copied_and_the_array_is_read_only(
     [
         object(),
         threading.Lock(),
-        np.zeros(2),
-        np.array(["a", b"b", None], object),
         np.float32(1),
         Decimal(1),
         Path("a"),

@@ -313,6 +313,39 @@ def test_a_function_that_changes_an_object_changes_no_later_epoch(make, tag, is_
     assert [[box.values for box in ds.map(tag)] for _ in range(3)] == [[[i, 9] for i in range(4)]] * 3
 
 
+def reshaped(array):
+    array.shape = (-1, 1)
+    return array
+
+
+def retyped(array):
+    array.dtype = np.uint64
+    return array
+
+
+def masked(array):
+    array[0] = np.ma.masked
+    return array
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+@pytest.mark.parametrize("source", ["list", "rows", "stream", "cached"])
+@pytest.mark.parametrize("change", [reshaped, retyped, masked])
+def test_a_function_that_changes_the_form_of_an_array_changes_no_later_epoch(change, source, executor):
+    make = (lambda i: np.ma.array([i, 1], mask=[False, True])) if change is masked else (lambda i: np.arange(1 + i % 3))
+    rows = [make(i) for i in range(6)]
+    before = as_lists(rows)
+    ds = {
+        "list": Dataset.from_source(rows),
+        "rows": Dataset.range(6).map(make).cache(),
+        "stream": Dataset.range(6).filter(lambda i: i >= 0).map(make).cache(),
+        "cached": Dataset.from_source(rows).cache(),
+    }[source].with_options(ps.Options(executor=executor))
+    assert as_lists(ds) == before
+    assert as_lists(ds.map(change)) == as_lists(ds.map(change)) == as_lists(change(make(i)) for i in range(6))
+    assert as_lists(ds) == as_lists(rows) == before
+
+
 def test_an_image_and_a_data_frame_are_the_same_in_every_epoch():
     image, pandas = pytest.importorskip("PIL.Image"), pytest.importorskip("pandas")
 

@@ -108,10 +108,11 @@ def with_writeable_arrays(values: list[Any]) -> list[Any]:
 
 
 def with_own_objects(values: list[Any]) -> list[Any]:
-    """Return elements with read-only arrays, and copies of objects that may be changed, in new containers where needed.
+    """Return elements with views of their arrays, and copies of objects that may be changed, in new containers.
 
-    Tensors of PyTorch are copied, and objects of unknown classes deeply, unless `copy.deepcopy` fails, as for an open
-    file. Sets and byte arrays are shared, since containers are: see `with_own_containers`.
+    A view has a shape and a dtype of its own, which a holder may assign. Tensors of PyTorch and masked arrays are
+    copied, and objects of unknown classes deeply, unless `copy.deepcopy` fails, as for an open file. Sets and byte
+    arrays are shared, since containers are: see `with_own_containers`.
 
     >>> from types import SimpleNamespace
     >>> kept = SimpleNamespace(boxes=[1])
@@ -206,6 +207,15 @@ def _travelling_copy(cls: type) -> Change | None:
     return _of_container(cls, travelling, always=False)
 
 
+def _is_masked(cls: type) -> bool:
+    """Return True if values are arrays of `numpy.ma`, whose masks can be written to if the data is read-only."""
+    return issubclass(cls, np.ndarray) and hasattr(cls, "unshare_mask")
+
+
+def _sealed_copy_of_masked(array: Any) -> Any:
+    return sealed(array.copy())
+
+
 def _is_tensor(cls: type) -> bool:
     """Return True if values are tensors of PyTorch, which cannot be made read-only."""
     return cls.__module__.partition(".")[0] == "torch" and hasattr(cls, "clone")
@@ -234,6 +244,8 @@ def _writeable_copy(cls: type) -> Change | None:
 def _sealed_copy(cls: type) -> Change | None:
     if _is_tensor(cls):
         return methodcaller("clone")
+    if _is_masked(cls):
+        return _sealed_copy_of_masked
     if issubclass(cls, np.ndarray | Ragged | Sparse):
         return sealed
     return _of_container(cls, with_sealed_arrays, always=False)
@@ -250,8 +262,10 @@ def _own_sealed_copy(cls: type) -> Change | None:
 def _own_object(cls: type) -> Change | None:
     if _is_tensor(cls):
         return methodcaller("clone")
+    if _is_masked(cls):
+        return _sealed_copy_of_masked
     if issubclass(cls, np.ndarray):
-        return _with_own_items
+        return _own_view
     change = _of_container(cls, with_own_objects, always=False)
     return _deep_copy if change is None and _may_change(cls) else change
 
@@ -265,9 +279,10 @@ def _may_change(cls: type) -> bool:
     return not any(base.__module__.partition(".")[0] in _IMMUTABLE_MODULES for base in cls.__mro__)
 
 
-def _with_own_items(array: np.ndarray) -> np.ndarray:
+def _own_view(array: np.ndarray) -> np.ndarray:
+    """Return a view of a read-only array, or a copy if it has objects that may be changed."""
     if not array.dtype.hasobject or not any(map(_may_change, set(map(type, array.ravel().tolist())))):
-        return array
+        return array[...]
     return sealed(_deep_copy(array))
 
 
