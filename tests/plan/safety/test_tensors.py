@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.plan.safety.tensors import may_view_as_tensors
+from penstock.plan.safety.read_only import may_change_read_only
 
 torch = pytest.importorskip("torch")
 
@@ -67,12 +67,12 @@ OTHERS = [lambda x: torch.tensor(x + 1), np.asarray, lambda x: x * 2, partial(np
 
 @pytest.mark.parametrize("function", VIEWING)
 def test_functions_that_view_arrays_as_tensors_are_found(function):
-    assert may_view_as_tensors(function)
+    assert may_change_read_only(function)
 
 
 @pytest.mark.parametrize("function", OTHERS)
 def test_functions_that_copy_or_use_numpy_alone_are_not(function):
-    assert not may_view_as_tensors(function)
+    assert not may_change_read_only(function)
 
 
 def ones(_):

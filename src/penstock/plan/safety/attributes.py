@@ -8,7 +8,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.plan.safety.instructions import ABSENT, Known
+from penstock.plan.safety.instructions import ABSENT, Known, instructions_of
 
 
 def used_names(code: types.CodeType) -> set[str]:
@@ -17,6 +17,12 @@ def used_names(code: types.CodeType) -> set[str]:
     if "getattr" in names:
         names |= {each for each in code.co_consts if isinstance(each, str)}
     return names.union(*(used_names(each) for each in code.co_consts if isinstance(each, types.CodeType)))
+
+
+def assigned_attributes(code: types.CodeType) -> set[str]:
+    """Return the names of the attributes that the code assigns."""
+    names = {step.value for step in instructions_of(code) if step.op == "STORE_ATTR"}
+    return names.union(*(assigned_attributes(each) for each in code.co_consts if isinstance(each, types.CodeType)))
 
 
 def is_library(module: str | None) -> bool:

@@ -20,6 +20,7 @@ import numpy as np
 
 from penstock.plan.safety.attributes import (
     arguments_by_name,
+    assigned_attributes,
     bound_in,
     class_attribute,
     defaults_of,
@@ -61,7 +62,7 @@ class Walk:
     aware of threads; `is_known`: every object met could be examined. `owners` are the objects whose methods it runs,
     `contents` the arrays and lists that it uses, and `caches` the results of `functools.cache` and the empty dicts,
     into which calls may put objects that later calls share. `names` are the attributes and globals that the code uses,
-    `builtins` the names of the functions not written in Python that it holds or uses.
+    `assigned` the attributes that it assigns, `builtins` the names of the functions in C that it holds or uses.
     """
 
     def __init__(self, functions: Iterable[Any]) -> None:
@@ -70,14 +71,13 @@ class Walk:
         self.owners: dict[int, Known] = {}
         self.contents: dict[int, Known] = {}
         self.caches: dict[int, Known] = {}
-        self.names: set[str] = set()
+        self.names, self.assigned, self.builtins = set[str](), set[str](), set[str]()
         self._hazards: dict[int, Hazard] = {}
         self._uses, self._growths = Counter[int](), Counter[int]()
         self._grown: dict[int, Known] = {}
         self._followed: set[tuple[int, int]] = set()
         self._given: set[tuple[Any, ...]] = set()  # functions with arguments that exist before the call
         self._reached: dict[int, Any] = {}  # kept, so that no id is reused
-        self.builtins: set[str] = set()
         for function in functions:
             self.call(Known(function, getattr(function, "__name__", type(function).__name__)))
             self._look_at_what_is_not_followed(function)
@@ -199,6 +199,7 @@ class Walk:
             return
         self._followed.add((id(code), id(own)))
         self.names |= used_names(code)
+        self.assigned |= assigned_attributes(code)
         self._reached[id(function)] = function
         self._read(function, names, own)
 

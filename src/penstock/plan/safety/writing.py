@@ -15,12 +15,24 @@ from penstock.elements.chunks.overlapping import do_overlap
 from penstock.elements.chunks.variants import duplicate, writeable
 from penstock.elements.nested.plain import PLAIN_TYPES
 from penstock.plan.safety.instructions import Instruction, in_cell, instructions_of
-from penstock.plan.safety.tensors import may_view_as_tensors
+from penstock.plan.safety.read_only import may_change_read_only
 
 STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 _NAMES = frozenset(
     [
-        *("copyto", "fill", "itemset", "partition", "place", "put", "put_along_axis", "putmask", "resize", "setfield"),
+        *(
+            "at",
+            "copyto",
+            "fill",
+            "itemset",
+            "partition",
+            "place",
+            "put",
+            "put_along_axis",
+            "putmask",
+            "resize",
+            "setfield",
+        ),
         *(
             "shuffle",
             "sort",
@@ -115,8 +127,8 @@ def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
     """Return a function that makes the elements of a chunk for calls of the functions.
 
     The elements have their own containers. If the functions may write into arrays, they get copies of arrays that an
-    earlier function has made, because it may have kept them, or put one into several elements. Functions that may view
-    arrays as tensors get copies of the read-only ones too.
+    earlier function has made, because it may have kept them, or put one into several elements. Functions that may
+    change read-only arrays get copies of these too.
     """
     ready = chunk_for(*functions)
     return lambda chunk: ready(chunk).elements()
@@ -124,13 +136,13 @@ def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
 
 def chunk_for(*functions: Any) -> Callable[[Chunk], Chunk]:
     """Return a function that returns the chunk whose elements are those of `elements_for`."""
-    writes, views = any(map(may_write, functions)), any(map(may_view_as_tensors, functions))
+    writes, ignores = any(map(may_write, functions)), any(map(may_change_read_only, functions))
 
     def ready(chunk: Chunk) -> Chunk:
         made = duplicate(chunk) if writes and _may_share(chunk) else chunk
-        return writeable(made) if views else made
+        return writeable(made) if ignores else made
 
-    return ready if writes or views else lambda chunk: chunk
+    return ready if writes or ignores else lambda chunk: chunk
 
 
 def _may_share(chunk: Chunk) -> bool:
