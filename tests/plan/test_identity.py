@@ -192,3 +192,14 @@ def test_values_in_tables_are_told_as_other_values(value):
     """There they are told as text at once, which is faster; the text is what is digested."""
     (mapping,) = identity({"key": value})
     assert repr(mapping) == repr(("dict", [(list(identity("key")), list(identity(value)))]))
+
+
+class Strange:
+    """An object that computes all its attributes, also its class."""
+
+    def __getattribute__(self, name):
+        return 2
+
+
+def test_an_object_that_computes_its_attributes_is_told_by_those_that_it_has():
+    assert told(Strange()) == told(Strange()) != told(object())

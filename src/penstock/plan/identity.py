@@ -18,6 +18,7 @@ from penstock.core.cached import cached_property
 from penstock.core.digest import digest, digest_array
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import is_array_like
+from penstock.plan.safety.attributes import dict_of
 
 _DEEPEST = 8  # maximum depth of objects within objects
 
@@ -104,7 +105,7 @@ def _composite(value: Any, depth: int) -> Iterator[Any]:
         yield value.__name__
     elif isinstance(value, enum.Enum):
         yield f"{type(value).__qualname__}.{value.name}"
-    elif isinstance(value, Mapping):
+    elif issubclass(type(value), Mapping):
         items = [(described(key), described(item)) for key, item in cast("Mapping[Any, Any]", value).items()]
         yield (type(value).__qualname__, sorted(items, key=lambda item: repr(item[0])))
     elif isinstance(value, list | tuple):
@@ -125,7 +126,7 @@ def _object(value: Any, depth: int) -> Iterator[Any]:
     if is_dataclass(value):
         yield [(field.name, described(getattr(value, field.name))) for field in fields(value)]
     elif hasattr(value, "__dict__"):
-        yield described({name: item for name, item in vars(value).items() if not name.startswith("_")})
+        yield described({name: item for name, item in dict_of(value).items() if not name.startswith("_")})
     else:
         yield described(_reduced(value))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.elements.footprint import memory_of_value
 from penstock.plan.node import Node
+from penstock.plan.safety.attributes import dict_of
 
 FURTHEST = 4  # objects within one another, from a function on
 MOST_OBJECTS = 1000  # of one plan
@@ -77,7 +78,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from function.keywords.items()
         function = function.func
     if own is not None:
-        yield from vars(own).items() if hasattr(own, "__dict__") else ()
+        yield from list((vars(own) if isinstance(own, type) else dict_of(own)).items())
     if isinstance(function, FunctionType):
         names = _names(function.__code__)
         yield from ((name, function.__globals__[name]) for name in names if name in function.__globals__)
@@ -88,8 +89,8 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
             except ValueError:  # not filled yet
                 continue
         yield from (("default", default) for default in function.__defaults__ or ())
-    elif hasattr(value, "__dict__"):
-        yield from list(vars(value).items())
+    else:
+        yield from list(dict_of(value).items())
         called = vars(type(value)).get("__call__")
         yield from [("", called)] * isinstance(called, FunctionType)
 

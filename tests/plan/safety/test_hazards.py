@@ -41,6 +41,14 @@ def test_plain_data_has_no_hazards(thing):
     assert hazard_of(thing, "it") is None
 
 
+def test_the_class_that_an_object_claims_to_have_is_not_asked():
+    class Strange:
+        def __getattribute__(self, name):
+            return 2
+
+    assert hazard_of(Strange(), "it") is None
+
+
 def test_locks_and_thread_local_data_show_awareness_of_threads():
     for thing in (threading.Lock(), threading.RLock(), threading.Event(), threading.local(), threading.Barrier(2)):
         assert is_for_threads(thing)

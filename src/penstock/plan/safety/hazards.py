@@ -95,7 +95,7 @@ def hazard_of(thing: Any, name: str) -> Hazard | None:
 
 def _named(thing: Any, names: list[tuple[str, str]]) -> str:
     """Return the kind of an object by the names of its type and base types."""
-    if isinstance(thing, io.IOBase):
+    if issubclass(type(thing), io.IOBase):
         return "an open file"
     if ("PIL.ImageFile", "ImageFile") in names and getattr(thing, "tile", None):
         return "an image that is not loaded yet"
