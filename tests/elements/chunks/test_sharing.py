@@ -19,6 +19,7 @@ from penstock.elements.chunks.sharing import (
     travelling,
     with_own_arrays,
     with_own_containers,
+    with_own_containers_and_sealed_arrays,
     with_own_objects,
     with_sealed_arrays,
 )
@@ -157,6 +158,14 @@ def test_gathered_rows_are_read_only_unless_written_into_given_memory():
     assert gathered(column, np.array([1]), memory) is memory
     assert gathered(column, np.array([1]), np.empty((1, 3))).flags.writeable is False
     assert gathered(np.zeros(3), np.array([1])).flags.writeable
+
+
+@pytest.mark.parametrize("function", [with_sealed_arrays, with_own_containers_and_sealed_arrays, with_own_objects])
+def test_rows_of_structured_arrays_are_copied(function):
+    rows = np.zeros(2, [("x", int), ("y", float)])
+    first, (second,) = function([rows[0], [rows[1]]])
+    first["x"] = second["x"] = 5
+    assert rows["x"].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("kept", [np.zeros(4), np.array(["a", b"b", None, 1], object), np.array(4)], ids=repr)

@@ -53,7 +53,7 @@ def with_own_containers(values: list[Any]) -> list[Any]:
 def with_sealed_arrays(values: list[Any]) -> list[Any]:
     """Return the elements with read-only views of their arrays, in new containers where needed.
 
-    Tensors of PyTorch, which cannot be read-only, are copied.
+    Tensors of PyTorch, which cannot be read-only, and rows of structured arrays are copied.
 
     >>> mine = np.zeros(2)
     >>> (element,) = with_sealed_arrays([{"x": mine}])
@@ -244,6 +244,8 @@ def _writeable_copy(cls: type) -> Change | None:
 def _sealed_copy(cls: type) -> Change | None:
     if _is_tensor(cls):
         return methodcaller("clone")
+    if issubclass(cls, np.void):  # a view of its structured array
+        return methodcaller("copy")
     if _is_masked(cls):
         return _sealed_copy_of_masked
     if issubclass(cls, np.ndarray | Ragged | Sparse):
@@ -253,7 +255,7 @@ def _sealed_copy(cls: type) -> Change | None:
 
 @lru_cache(maxsize=4096)
 def _own_sealed_copy(cls: type) -> Change | None:
-    if _is_tensor(cls) or issubclass(cls, np.ndarray | Ragged | Sparse):
+    if _is_tensor(cls) or issubclass(cls, np.ndarray | np.void | Ragged | Sparse):
         return _sealed_copy(cls)
     return _of_container(cls, with_own_containers_and_sealed_arrays, always=True)
 
