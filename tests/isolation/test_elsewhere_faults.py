@@ -482,3 +482,33 @@ def test_without_any_shared_memory_batches_come_through_the_socket(monkeypatch, 
     assert [str(event) for event in it.stats().events] == [told]
     assert told in caplog.text
     assert it.stats().isolated
+
+
+class LeavesWhenPickled:
+    """Ends the process as its class says."""
+
+    def __reduce__(self):
+        raise SystemExit(3)
+
+
+class UntoldError(Exception):
+    """Has no text."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def test_exceptions_and_elements_whose_own_methods_fail_come_after_all_elements_before_them():
+    def raises(x):
+        if x == 30:
+            raise UntoldError
+        return int(x)
+
+    def holds(x):
+        return LeavesWhenPickled() if x == 30 else int(x)
+
+    for function, error in ((raises, UntoldError), (holds, SystemExit)):
+        it, made = D.range(40).map(function).with_options(ISOLATED).iterator(), []
+        with pytest.raises(error):
+            made.extend(it)
+        assert made == list(range(30))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import threading
 
 import pytest
 
@@ -122,3 +124,47 @@ def test_an_endless_chain_ends():
         error = raised(ValueError(number), error)
     assert len(pickle.loads(pickled_error(error))[0]) < 100
     assert str(back(error)) == "99"
+
+
+class SilentError(Exception):
+    """Has no text."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+class SilentHoldingError(SilentError):
+    """Cannot be pickled either."""
+
+    def __reduce__(self):
+        raise KeyboardInterrupt
+
+
+class LeavingError(Exception):
+    """Ends the process that unpickles it as its class says."""
+
+    def __reduce__(self):
+        return sys.exit, (3,)
+
+
+class NotedError(Exception):
+    """Has notes of another kind."""
+
+    __notes__ = 5
+
+    def __reduce__(self):
+        raise SilentError
+
+
+@pytest.mark.parametrize("cls", [SilentError, LeavingError, NotedError, SilentHoldingError])
+def test_an_exception_whose_own_methods_fail_is_sent_all_the_same(cls):
+    again = back(raised(cls("x")))
+    assert type(again) is cls
+    assert again.args == ("x",)
+
+
+def test_an_exception_that_can_neither_be_sent_nor_told_is_named():
+    error = SilentError(SilentHoldingError(threading.Lock()))
+    again = back(raised(error))
+    assert type(again) is WorkerError
+    assert str(again) == "SilentError: its text cannot be made, since __str__() fails"

@@ -24,7 +24,7 @@ from penstock.transport.channel import Channel, Message
 from penstock.transport.loans import WHOLE_PIECE, Lending
 from penstock.transport.program_state import ProgramState, in_force
 from penstock.transport.raised import pickled_error
-from penstock.transport.serving import ReceivedPlans, begun, until_let_go
+from penstock.transport.serving import ReceivedPlans, begun, forget_warnings, until_let_go
 from penstock.transport.unsent import part_at_fault, unsendable, why_unsent
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ class HostedRun:
             if piece is None:
                 break
             self._send(piece)
+            forget_warnings()
             del piece  # its memory is free for the next one as soon as the consumer lets it go
         return "end", self._reporter.told()
 
@@ -168,7 +169,7 @@ class HostedRun:
             made, at, tail = self._lending.lend(
                 self._number, number, Piece(piece.chunk, piece.ids, settled(piece.after))
             )
-        except Exception as error:  # noqa: BLE001 - the consumer raises it
+        except BaseException as error:  # noqa: BLE001 - of a user's class; the consumer raises it
             if len(piece) <= 1:
                 raise self._not_packed(piece, error) from None
             made, at, tail = None, None, []
@@ -192,7 +193,7 @@ class HostedRun:
                 lone.after = int(piece.after) - last + item if self._run.plan.indexed else CUT_OFF
             self._send(lone)
 
-    def _not_packed(self, piece: Piece, error: Exception) -> _NotPackedError:
+    def _not_packed(self, piece: Piece, error: BaseException) -> _NotPackedError:
         """Return the error for a piece of one item, or none, that cannot be sent."""
         plan, items = self._run.plan, piece.chunk.elements()
         part = part_at_fault(items[0], self._run.unit) if items else ""
@@ -205,7 +206,7 @@ class HostedRun:
 class _NotPackedError(Exception):
     """The error of an item that cannot be sent, with its number if the plan is indexed."""
 
-    def __init__(self, error: Exception, item: int) -> None:
+    def __init__(self, error: BaseException, item: int) -> None:
         super().__init__()
         self.error = error
         self.item = item

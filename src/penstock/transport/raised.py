@@ -78,17 +78,33 @@ def _pickled(error: BaseException) -> bytes:
         try:
             data = dumps(value)
             again = pickle.loads(data)  # noqa: S301 - made here
-            if type(again) is type(error) and repr(again.args) == repr(error.args) and str(again) == str(error):
+            if (
+                type(again) is type(error)
+                and repr(again.args) == repr(error.args)
+                and _text_of(again) == _text_of(error)
+            ):
                 return data
-        except Exception:  # noqa: BLE001, S112 - the next way may do
+        except BaseException:  # noqa: BLE001, S112 - of a user's class; the next way may do
             continue
     name = type(error).__qualname__
-    instead = WorkerError(f"{name}: {error}")
-    for note in getattr(error, "__notes__", ()):
-        instead.add_note(str(note))
+    instead = WorkerError(f"{name}: {_text_of(error)}")
+    notes = getattr(error, "__notes__", None)
+    for note in notes if isinstance(notes, list) else ():
+        instead.add_note(_text_of(note))
     hand_on_blames(error, instead)
-    instead.add_note(f"the exception itself cannot be sent between processes: {part_at_fault(error, name)}")
+    try:
+        part = part_at_fault(error, name)
+    except BaseException:  # noqa: BLE001 - of a user's class
+        part = name
+    instead.add_note(f"the exception itself cannot be sent between processes: {part}")
     return pickle.dumps(mark_unsent(instead))
+
+
+def _text_of(thing: Any) -> str:
+    try:
+        return str(thing)
+    except BaseException:  # noqa: BLE001 - of a user's class
+        return "its text cannot be made, since __str__() fails"
 
 
 class _Apart:

@@ -127,9 +127,13 @@ class LogSender(logging.Handler):
 
 
 class WarningSender:
-    """What shows warnings in this process: the parent does, so that those of several processes are shown once."""
+    """What shows warnings in this process: the parent does, so that those of several processes are shown once.
+
+    Only the parent's record knows which were shown before: this process forgets it after each task.
+    """
 
     def __init__(self, channel: Channel, shown_before: Callable[..., None]) -> None:
+        self.has_shown = False
         self._channel = channel
         self._shown_before = shown_before
 
@@ -145,9 +149,19 @@ class WarningSender:
         if file is not None:
             self._shown_before(message, category, filename, lineno, file, line)
             return
+        self.has_shown = True
         kind = (category.__module__, category.__qualname__)
         with suppress(OSError):  # nobody waits any longer
             self._channel.send(("warning", str(message), kind, filename, lineno, _module_of(filename)))
+
+
+def forget_warnings() -> None:
+    """Forget which warnings were shown since the last call, if any were: those of the next task count anew."""
+    sender = warnings.showwarning
+    if isinstance(sender, WarningSender) and sender.has_shown:
+        sender.has_shown = False
+        with warnings.catch_warnings():  # the end of which ends all records, as filters may have changed
+            pass
 
 
 def _module_of(file: str) -> str:

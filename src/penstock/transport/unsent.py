@@ -94,7 +94,7 @@ def _user_of(plan: Node, module: str) -> str | None:
     return None
 
 
-def why_unsent(value: Any) -> Exception | None:
+def why_unsent(value: Any) -> BaseException | None:
     """Return the exception with which an object fails to be pickled and unpickled; `None` if it can be sent.
 
     >>> why_unsent(range(3)) is None, why_unsent(x for x in "abc")
@@ -103,7 +103,7 @@ def why_unsent(value: Any) -> Exception | None:
     try:
         made = packet_of(value)
         opened_packet(made.packet, made.tobytes())
-    except Exception as error:  # noqa: BLE001 - of a user's class
+    except BaseException as error:  # noqa: BLE001 - of a user's class
         return error
     return None
 

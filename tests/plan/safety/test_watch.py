@@ -36,7 +36,7 @@ def test_replaced_and_modified_objects_are_found():
 def test_additions_are_no_change():
     assert changed(lambda held: None) == (None, False)
     assert changed(lambda held: held.items.append(3)) == (None, False)
-    assert changed(lambda held: held.table.update(b=2)) == (None, False)
+    assert changed(lambda held: held.table.update(b=2)) == (None, True)
     assert changed(lambda held: setattr(held, "none", 2)) == (None, True)
     assert changed(lambda held: setattr(held, "new", 2)) == (None, True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.plan.safety.instructions import ABSENT, Known, instructions_of
@@ -58,6 +58,24 @@ def dict_of(thing: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def own_attribute(thing: Any, name: str) -> Any:
+    """Return what an object itself has under a name; of a PyTorch module of the user's, also a parameter or buffer.
+
+    `ABSENT` if it has none. PyTorch's own modules write only while they train, which their code does not tell.
+    """
+    own = dict_of(thing)
+    if name in own or is_library(type(thing).__module__) or not is_torch_module(thing):
+        return own.get(name, ABSENT)
+    return next((own[kind][name] for kind in ("_parameters", "_buffers") if name in own.get(kind, ())), ABSENT)
+
+
+def is_torch_module(thing: Any) -> bool:
+    """Return whether an object is a `torch.nn.Module`; nothing is imported."""
+    return any(
+        (each.__module__, each.__name__) == ("torch.nn.modules.module", "Module") for each in type(thing).__mro__
+    )
+
+
 def class_attribute(cls: type, name: str) -> Any:
     """Return what a class or one of its bases has under a name, as it is there; `ABSENT` if none has it."""
     return next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), ABSENT)
@@ -98,3 +116,20 @@ def arguments_by_name(
     by_position = zip(parameters_of(function), given, strict=False)
     names = {name: known for name, known in by_position if known is not None}
     return names | {name: known for name, known in named.items() if name in parameters}
+
+
+def may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionType) -> bool:
+    """Return True if a method may be examined: the user's, one that the user calls, or one of the same library."""
+    module = function.__module__ or ""
+    if not is_library(module):
+        return True
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    if not is_library(scope.__module__):
+        return True
+    return module.partition(".")[0] == type(thing).__module__.partition(".")[0]
+
+
+def known_if_there(thing: Any, name: str) -> Known | None:
+    """Return an object with its name, `None` if it is `ABSENT`."""
+    return None if thing is ABSENT else Known(thing, name)

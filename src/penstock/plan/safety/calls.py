@@ -68,11 +68,15 @@ class Calls:
             self.turns = LockSet(hazard.owner for hazard in hazards)
         elif walk is not None and not walk.for_threads:
             self.settled = False
-            self._objects = [*walk.owners.values(), *walk.contents.values(), *walk.caches.values()]
-            self._has_caches = bool(walk.caches)
+            self._use(walk)
             self._first_left = WATCHED_FIRST if self._objects else 1
             self._results = Results()
-            self._first = LockSet([_owner_of(function), *(known.thing for known in self._objects)], counts=False)
+            self._first_owners = [_owner_of(function), *(known.thing for known in self._objects)]
+            self._first = LockSet(self._first_owners, counts=False)
+
+    def _use(self, walk: Walk) -> None:
+        """Watch the objects that a walk has found."""
+        self._objects, self._has_caches = walk.used, bool(walk.caches)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not self.settled:
@@ -113,13 +117,21 @@ class Calls:
             elif self._results.changed():
                 self._first.note("writes into results that it has returned before")
                 self.turns = self._first
-            elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
-                self.turns = LockSet(hazard.owner for hazard in hazards)
+            elif self._has_caches or before.has_new(after):
+                self._look_again()
             self._first.counts = self.turns is self._first
             self._first_left = max(self._first_left - 1, 0)
             self.settled = self.turns is not None or not (self._results.keep(kept) or self._first_left)
             if self.settled:
                 self._results = Results()  # which refers to the parts no longer
+
+    def _look_again(self) -> None:
+        """Find out what the function shares now that a call has made more of it."""
+        walk = Walk([self._function])
+        if walk.hazards:  # other threads may be in their first calls
+            self.turns = LockSet([*self._first_owners, *(hazard.owner for hazard in walk.hazards)])
+        else:
+            self._use(walk)
 
 
 def each_result(function: Callable[..., Any], calling: Calling, elements: list[Any]) -> Iterator[Any]:
@@ -151,10 +163,12 @@ def called_in_turns(
     watched, copied = build(calls), build(_copying(function))
 
     def apply(*args: P.args, **named: P.kwargs) -> T:
-        if calls.turns is not None:
-            with calls.turns:
-                return copied(*args, **named)
-        return (free if calls.settled else watched)(*args, **named)
+        if not calls.settled:
+            return watched(*args, **named)
+        if calls.turns is None:
+            return free(*args, **named)
+        with calls.turns:
+            return copied(*args, **named)
 
     return apply
 

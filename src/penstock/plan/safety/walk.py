@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import builtins
 import functools
-import sys
 import threading
 import types
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, cast
 
@@ -27,6 +26,9 @@ from penstock.plan.safety.attributes import (
     dict_of,
     function_behind,
     is_library,
+    known_if_there,
+    may_follow,
+    own_attribute,
     parameters_of,
     slot_of,
     used_names,
@@ -42,14 +44,14 @@ from penstock.plan.safety.hazards import (
     is_for_threads,
 )
 from penstock.plan.safety.instructions import ABSENT, Known, follow, has_code_within, in_cell
-from penstock.plan.safety.watch import kept_by
+from penstock.plan.safety.watch import is_looked_into, kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
 _MOST_ITEMS = 32  # items of a collection that are examined
 _DEEPEST = 4  # collections within collections
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
-COLLECTIONS = (list, tuple, dict, set, frozenset)
+COLLECTIONS = (list, tuple, dict, set, frozenset, deque, OrderedDict, defaultdict)
 _BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 CACHED = (functools.cached_property, type(functools.lru_cache(len)))
 DYNAMIC = frozenset(["getattr", "setattr", "vars", "globals", "locals", "exec", "eval", "__import__"])
@@ -92,6 +94,15 @@ class Walk:
             if self._uses[key] > self._growths[key] and key not in self._hazards:
                 found.append(Hazard(known.thing, f"both adds to and looks at `{known.name}`"))
         return found
+
+    @property
+    def used(self) -> list[Known]:
+        """The objects that calls may be seen to change: those named above, and all of the user's that were reached."""
+        named = {**self.owners, **self.contents, **self.caches}
+        reached = {
+            key: Known(thing, type(thing).__name__) for key, thing in self._reached.items() if is_looked_into(thing)
+        }
+        return list((reached | named).values())
 
     def found(self, owner: Any, what: str) -> None:
         """Record a hazard; only the first of an object is reported."""
@@ -147,6 +158,7 @@ class Walk:
             self._read(function, names, own)
 
     def _call_object(self, known: Known) -> None:
+        self._reached[id(known.thing)] = known.thing
         method = class_attribute(type(known.thing), "__call__")
         if isinstance(method, types.FunctionType):
             self._method(method, Known(known.thing, "self"))
@@ -250,7 +262,7 @@ class Walk:
         elif (hazard := hazard_of(thing, known.name)) is not None:
             self._hazards.setdefault(id(thing), hazard)
         elif type(thing) in COLLECTIONS:
-            if thing == {}:
+            if isinstance(thing, dict) and not thing:
                 self.caches.setdefault(id(thing), known)
             self._items(known, depth)
         elif isinstance(thing, types.FunctionType):
@@ -288,10 +300,10 @@ class Walk:
             if is_library(thing.__name__) and not isinstance(found, types.ModuleType):
                 found = ABSENT
         else:
-            found = dict_of(thing).get(name, ABSENT)
+            found = own_attribute(thing, name)
             if found is ABSENT:
                 found = self._of_class(known, name, scope)
-        return _known(found, f"{known.name}.{name}")
+        return known_if_there(found, f"{known.name}.{name}")
 
     def _of_class(self, known: Known, name: str, scope: types.FunctionType) -> Any:
         """Return the attribute that an object gets from its class, if it is an existing value."""
@@ -302,7 +314,7 @@ class Walk:
             return slot_of(found, thing)
         function = function_behind(found)
         if isinstance(function, types.FunctionType):
-            if not _may_follow(function, thing, scope):
+            if not may_follow(function, thing, scope):
                 self.is_known = False
                 return ABSENT
             self._method(function, Known(thing, known.name))
@@ -335,7 +347,7 @@ class _Scope:
         if found is ABSENT and name in DYNAMIC:
             self._walk.is_known = False
             found = getattr(builtins, name)
-        return _known(found, name)
+        return known_if_there(found, name)
 
     def reaches(self, known: Known) -> None:
         if known.thing is not self._own:
@@ -364,7 +376,7 @@ class _Scope:
         cls = None if cell is None else in_cell(cell)
         for each in mro[mro.index(cls) + 1 :] if cls in mro else ():
             if isinstance(found := vars(each).get(name), types.FunctionType):
-                if _may_follow(found, known.thing, self._function):
+                if may_follow(found, known.thing, self._function):
                     self._walk._method(found, known)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
                 return
 
@@ -382,19 +394,3 @@ class _Scope:
     def writes_name(self, name: str) -> None:
         owner: Any = self._cells.get(name, self._function.__globals__)
         self._walk.found(owner, f"writes the variable `{name}`")
-
-
-def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionType) -> bool:
-    """Return True if a method may be examined: the user's, one that the user calls, or one of the same library."""
-    module = function.__module__ or ""
-    if not is_library(module):
-        return True
-    if module.partition(".")[0] in sys.stdlib_module_names:
-        return False
-    if not is_library(scope.__module__):
-        return True
-    return module.partition(".")[0] == type(thing).__module__.partition(".")[0]
-
-
-def _known(thing: Any, name: str) -> Known | None:
-    return None if thing is ABSENT else Known(thing, name)

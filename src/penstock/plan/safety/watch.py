@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import types
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -11,34 +12,64 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.plan.safety.attributes import dict_of, is_library, is_torch_module
 from penstock.plan.safety.instructions import Known
 
 WHOLE = 1 << 18  # bytes of an array that is compared as a whole; larger arrays are sampled
 SAMPLES, SAMPLE = 32, 1 << 12
 _MOST_ITEMS = 256
+_DEEPEST = 8  # attributes and items within others
+_MOST_STATES = 2048
+_MOST_BYTES = 1 << 24  # of arrays that are compared
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _WATCHED = 8
 """Calls after which results that something else holds, such as rows of a table, count as constant."""
 
 
 class Snapshot:
-    """The objects at one moment, with all their attributes and items."""
+    """The objects at one moment, with their attributes and items, and with those of the user's objects among them."""
 
     def __init__(self, objects: Iterable[Known]) -> None:
-        self._states = {(id(known.thing), ""): (known.name, known.thing, _content(known.thing)) for known in objects}
+        self._states: dict[tuple[int, Any], tuple[str, Any, Any]] = {}
+        self._looked_into = set[int]()
+        self._bytes_left = _MOST_BYTES
         for known in list(objects):
-            for name, value in _attributes(known.thing).items():
-                self._states[id(known.thing), name] = (f"{known.name}.{name}", value, _content(value))
+            self._add(known, (id(known.thing), ""), _DEEPEST)
+            self._look_into(known, _DEEPEST)
+
+    def _add(self, known: Known, key: tuple[int, Any], depth: int) -> None:
+        thing = known.thing
+        nbytes = memory_seen(thing)
+        content = _content(thing) if nbytes <= self._bytes_left else None
+        self._bytes_left -= nbytes if content is not None else 0
+        self._states[key] = (known.name, thing, content)
+        if depth and is_looked_into(thing):
+            self._look_into(known, depth - 1)
+
+    def _look_into(self, known: Known, depth: int) -> None:
+        thing = known.thing
+        if id(thing) in self._looked_into or self._is_cut:
+            return
+        self._looked_into.add(id(thing))
+        for name, key, part in _parts(thing):
+            self._add(Known(part, f"{known.name}{name}"), (id(thing), key), depth)
+
+    @property
+    def _is_cut(self) -> bool:
+        return len(self._states) >= _MOST_STATES
 
     def changed(self, after: Snapshot) -> str | None:
         """Return the name of an object that was replaced or modified between this look and the look `after`."""
         for key, (name, thing, content) in self._states.items():
             if key not in after._states:
+                if after._is_cut:
+                    continue
                 return name
             _, now, content_now = after._states[key]
             if now is not thing:
                 if thing is not None:
                     return name
-            elif not _has_grown(content, content_now):
+            elif content is not None and content_now is not None and not _has_grown(content, content_now):
                 return name
         return None
 
@@ -85,7 +116,15 @@ def _array_of(tensor: Any) -> Any:
     try:
         return tensor.detach().cpu().numpy()
     except (TypeError, RuntimeError):
-        return np.asarray(0 if tensor.is_inference() else tensor._version)  # noqa: SLF001 - PyTorch documents it
+        return np.asarray(_writes_of(tensor) or 0)
+
+
+def _writes_of(tensor: Any) -> int | None:
+    """Return PyTorch's count of writes into a tensor; `None` of other objects, and of tensors that have no count."""
+    try:
+        return None if tensor.is_inference() else tensor._version  # noqa: SLF001 - PyTorch documents it
+    except AttributeError:
+        return None
 
 
 def _has_stayed(before: Any, after: Any) -> bool:
@@ -120,8 +159,44 @@ def _attributes(thing: Any) -> dict[str, Any]:
         return {}
 
 
+def is_looked_into(thing: Any) -> bool:
+    """Return whether the attributes or items of an object are looked at: of containers, and of the user's objects."""
+    cls = type(thing)
+    if issubclass(cls, dict | list | tuple | deque):
+        return True
+    is_other = issubclass(cls, type | types.ModuleType | types.FunctionType | np.ndarray | np.generic)
+    return not is_other and (is_torch_module(thing) or not is_library(cls.__module__)) and bool(dict_of(thing))
+
+
+def _parts(thing: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the first attributes and items of an object: name, key, and what is there."""
+    for name, value in islice(_attributes(thing).items(), _MOST_ITEMS):
+        yield f".{name}", name, value
+    if isinstance(thing, dict):
+        for key, value in _first_items(cast("dict[Any, Any]", thing)):
+            yield "[...]", (id(key),), value
+    elif isinstance(thing, list | tuple | deque):
+        for at, value in enumerate(islice(list(thing), _MOST_ITEMS)):
+            if not isinstance(value, _PLAIN):
+                yield "[...]", at, value
+
+
+def _first_items(thing: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    try:
+        return list(islice(dict.items(thing), _MOST_ITEMS))
+    except RuntimeError:  # another thread is adding one
+        return []
+
+
+def memory_seen(thing: Any) -> int:
+    """Return the bytes of an array that are compared; 0 for other objects."""
+    return min(thing.nbytes, WHOLE) if isinstance(thing, np.ndarray) else 0
+
+
 def _content(thing: Any) -> Any:
-    """Return a value that changes when an array or a list is modified; `None` for other objects."""
+    """Return a value that changes when an array, tensor or list is modified; `None` for other objects."""
+    if type(thing).__module__.partition(".")[0] == "torch":
+        return _writes_of(thing)
     if type(thing) is np.ndarray:
         return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
     if isinstance(thing, bytearray):

@@ -97,7 +97,15 @@ def test_warnings_of_workers_obey_the_filters_of_the_parent():
     assert shown == []
 
 
-@pytest.mark.parametrize("kind", [("gone", "Mine"), ("builtins", "Mine"), ("builtins", "ValueError")])
+class OfTwoWarning(UserWarning):
+    def __init__(self, first, second):
+        super().__init__(f"{first} {second}")
+
+
+OF_TWO = (__name__, "OfTwoWarning")
+
+
+@pytest.mark.parametrize("kind", [("gone", "Mine"), ("builtins", "Mine"), ("builtins", "ValueError"), OF_TWO])
 def test_a_warning_of_a_class_that_the_parent_lacks_is_shown_with_its_name(kind):
     with pytest.warns(UserWarning, match=f"{kind[1]}: old"):
         warned(kind=kind)

@@ -314,6 +314,20 @@ def test_a_warning_of_functions_is_shown_once_for_all_workers(tmp_path):
     assert sorted(kinds, key=str) == [DeprecationWarning, RuntimeWarning]
 
 
+def test_a_warning_is_shown_again_to_whoever_catches_warnings_anew():
+    def warns(x):
+        if x % 40 == 30:
+            warnings.warn("rare", UserWarning)  # noqa: B028 - about this line
+        return x
+
+    for _ in range(3):
+        for options in (OPTIONS, ps.Options(isolate=True)):
+            with warnings.catch_warnings(record=True) as shown:
+                warnings.simplefilter("default")
+                assert len(list(D.range(80).map(warns).with_options(options))) == 80
+            assert [str(each.message) for each in shown] == ["rare"]
+
+
 def test_a_state_continues_under_other_executors():
     ds = D.range(40).shuffle(seed=1).map(lambda x: x + 1).batch(4)
     verify_resume(by(ds), most=4)

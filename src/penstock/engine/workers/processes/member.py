@@ -267,13 +267,15 @@ def warn_of(text: str, kind: tuple[str, str], file: str, line: int, module: str)
     `kind` is the module of the class of the warning, and its name.
     """
     category = getattr(sys.modules.get(kind[0]), kind[1], None)
-    if not (isinstance(category, type) and issubclass(category, Warning)):
-        category, text = UserWarning, f"{kind[1]}: {text}"
+    warning = UserWarning(f"{kind[1]}: {text}")
+    if isinstance(category, type) and issubclass(category, Warning):
+        with suppress(Exception):  # it may be made of other arguments
+            warning = category(text)
     try:
-        warnings.warn_explicit(text, category, file, line, module, shown_in(module))
+        warnings.warn_explicit(warning, type(warning), file, line, module, shown_in(module))
     except Exception:  # noqa: BLE001 - an error by now, which nobody could handle here
         with suppress(Exception):
-            warnings.showwarning(text, category, file, line)
+            warnings.showwarning(warning, type(warning), file, line)
 
 
 class RunLine:

@@ -205,7 +205,7 @@ def answered(
         return Answered("failed", pickled_error(error), observer.drain())
     try:
         packet, rest = result_packet(made, task.room, arena)
-    except Exception as error:  # noqa: BLE001 - the consumer raises it
+    except BaseException as error:  # noqa: BLE001 - of a user's class; the consumer raises it
         return Answered("not packed", pickled_error(error), observer.drain())
     return Answered("made", packet, observer.drain(), rest)
 

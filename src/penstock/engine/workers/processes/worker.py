@@ -24,7 +24,7 @@ from penstock.memory.freed import Holding, resident_bytes
 from penstock.plan.node import Node
 from penstock.transport.channel import Channel, Message
 from penstock.transport.program_state import ProgramState, in_force
-from penstock.transport.serving import ReceivedPlans, begun, until_let_go
+from penstock.transport.serving import ReceivedPlans, begun, forget_warnings, until_let_go
 
 LOADED_FIRST = [
     "cloudpickle",
@@ -78,7 +78,8 @@ class Server:
             self._make(number, task, message.tail)
 
     def tidy(self) -> None:
-        """Between two messages, give back freed memory, and note what is held."""
+        """Between two messages, give back freed memory, note what is held, and forget which warnings were shown."""
+        forget_warnings()
         self._holding.look(self._plans.loads)
 
     def announce(self, message: Message) -> None:
