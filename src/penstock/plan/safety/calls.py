@@ -71,6 +71,7 @@ class Calls:
             self._use(walk)
             self._first_left = WATCHED_FIRST if self._objects else 1
             self._results = Results()
+            self._built = Snapshot(self._objects)
             self._first_owners = [_owner_of(function), *(known.thing for known in self._objects)]
             self._first = LockSet(self._first_owners, counts=False)
 
@@ -117,13 +118,13 @@ class Calls:
             elif self._results.changed():
                 self._first.note("writes into results that it has returned before")
                 self.turns = self._first
-            elif self._has_caches or before.has_new(after):
+            elif self._has_caches or self._built.has_new(after):  # or another compilation of the function has made it
                 self._look_again()
             self._first.counts = self.turns is self._first
             self._first_left = max(self._first_left - 1, 0)
             self.settled = self.turns is not None or not (self._results.keep(kept) or self._first_left)
             if self.settled:
-                self._results = Results()  # which refers to the parts no longer
+                self._results, self._built = Results(), Snapshot([])  # which refer to objects no longer
 
     def _look_again(self) -> None:
         """Find out what the function shares now that a call has made more of it."""

@@ -44,7 +44,7 @@ from penstock.plan.safety.hazards import (
     is_for_threads,
 )
 from penstock.plan.safety.instructions import ABSENT, Known, follow, has_code_within, in_cell
-from penstock.plan.safety.watch import is_looked_into, kept_by
+from penstock.plan.safety.watch import is_watched, kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
 _MOST_ITEMS = 32  # items of a collection that are examined
@@ -99,9 +99,7 @@ class Walk:
     def used(self) -> list[Known]:
         """The objects that calls may be seen to change: those named above, and all of the user's that were reached."""
         named = {**self.owners, **self.contents, **self.caches}
-        reached = {
-            key: Known(thing, type(thing).__name__) for key, thing in self._reached.items() if is_looked_into(thing)
-        }
+        reached = {key: Known(thing, type(thing).__name__) for key, thing in self._reached.items() if is_watched(thing)}
         return list((reached | named).values())
 
     def found(self, owner: Any, what: str) -> None:
@@ -237,6 +235,8 @@ class Walk:
                 if isinstance(thing, (types.FunctionType, *_PLAIN)) or is_library(type(thing).__module__):
                     continue
                 for name in sorted(self.names):
+                    if (own := own_attribute(thing, name)) is not ABSENT:
+                        self.reaches(Known(own, f"{type(thing).__name__}.{name}"))
                     method = function_behind(class_attribute(type(thing), name))
                     if isinstance(method, types.FunctionType):
                         self._method(method, Known(thing, type(thing).__name__))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import types
 import zlib
 from collections import deque
@@ -12,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.plan.safety.attributes import dict_of, is_library, is_torch_module
+from penstock.plan.safety.attributes import is_library, is_torch_module
 from penstock.plan.safety.instructions import Known
 
 WHOLE = 1 << 18  # bytes of an array that is compared as a whole; larger arrays are sampled
@@ -21,7 +22,7 @@ _MOST_ITEMS = 256
 _DEEPEST = 8  # attributes and items within others
 _MOST_STATES = 2048
 _MOST_BYTES = 1 << 24  # of arrays that are compared
-_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_PLAIN = frozenset([type(None), bool, int, float, complex, str, bytes])
 _WATCHED = 8
 """Calls after which results that something else holds, such as rows of a table, count as constant."""
 
@@ -39,7 +40,8 @@ class Snapshot:
 
     def _add(self, known: Known, key: tuple[int, Any], depth: int) -> None:
         thing = known.thing
-        nbytes = memory_seen(thing)
+        array = _in_memory(thing)
+        nbytes = 0 if array is None else min(array.nbytes, WHOLE)
         content = _content(thing) if nbytes <= self._bytes_left else None
         self._bytes_left -= nbytes if content is not None else 0
         self._states[key] = (known.name, thing, content)
@@ -52,7 +54,10 @@ class Snapshot:
             return
         self._looked_into.add(id(thing))
         for name, key, part in _parts(thing):
-            self._add(Known(part, f"{known.name}{name}"), (id(thing), key), depth)
+            if type(part) in _PLAIN:  # most parts are
+                self._states[id(thing), key] = (known.name + name, part, None)
+            else:
+                self._add(Known(part, known.name + name), (id(thing), key), depth)
 
     @property
     def _is_cut(self) -> bool:
@@ -119,6 +124,18 @@ def _array_of(tensor: Any) -> Any:
         return np.asarray(_writes_of(tensor) or 0)
 
 
+def _in_memory(thing: Any) -> np.ndarray | None:
+    """Return an array, or a tensor as one; `None` of other objects, and of tensors that NumPy cannot view."""
+    if isinstance(thing, np.ndarray):
+        return thing
+    if not is_tensor(thing) or not thing.is_cpu or thing.layout is not sys.modules["torch"].strided:
+        return None
+    try:
+        return thing.detach().numpy()
+    except (TypeError, RuntimeError):
+        return None
+
+
 def _writes_of(tensor: Any) -> int | None:
     """Return PyTorch's count of writes into a tensor; `None` of other objects, and of tensors that have no count."""
     try:
@@ -165,7 +182,17 @@ def is_looked_into(thing: Any) -> bool:
     if issubclass(cls, dict | list | tuple | deque):
         return True
     is_other = issubclass(cls, type | types.ModuleType | types.FunctionType | np.ndarray | np.generic)
-    return not is_other and (is_torch_module(thing) or not is_library(cls.__module__)) and bool(dict_of(thing))
+    return not is_other and cls.__dictoffset__ != 0 and (is_torch_module(thing) or not is_library(cls.__module__))
+
+
+def is_watched(thing: Any) -> bool:
+    """Return whether a call may be seen to change an object, its attributes or its items."""
+    return is_tensor(thing) or is_looked_into(thing)
+
+
+def is_tensor(thing: Any) -> bool:
+    """Return whether an object is a tensor of PyTorch; nothing is imported."""
+    return type(thing).__module__.partition(".")[0] == "torch" and hasattr(type(thing), "is_inference")
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -177,7 +204,7 @@ def _parts(thing: Any) -> Iterator[tuple[str, Any, Any]]:
             yield "[...]", (id(key),), value
     elif isinstance(thing, list | tuple | deque):
         for at, value in enumerate(islice(list(thing), _MOST_ITEMS)):
-            if not isinstance(value, _PLAIN):
+            if type(value) not in _PLAIN:
                 yield "[...]", at, value
 
 
@@ -188,16 +215,12 @@ def _first_items(thing: dict[Any, Any]) -> list[tuple[Any, Any]]:
         return []
 
 
-def memory_seen(thing: Any) -> int:
-    """Return the bytes of an array that are compared; 0 for other objects."""
-    return min(thing.nbytes, WHOLE) if isinstance(thing, np.ndarray) else 0
-
-
 def _content(thing: Any) -> Any:
     """Return a value that changes when an array, tensor or list is modified; `None` for other objects."""
-    if type(thing).__module__.partition(".")[0] == "torch":
-        return _writes_of(thing)
-    if type(thing) is np.ndarray:
+    if is_tensor(thing):
+        array = _in_memory(thing)
+        return _writes_of(thing), None if array is None else _sum_of(array)
+    if isinstance(thing, np.ndarray) and not isinstance(thing, np.memmap | np.ma.MaskedArray):
         return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
     if isinstance(thing, bytearray):
         return zlib.crc32(thing)
