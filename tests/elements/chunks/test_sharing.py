@@ -23,6 +23,7 @@ from penstock.elements.chunks.sharing import (
     with_own_objects,
     with_sealed_arrays,
 )
+from penstock.elements.nested.structure import flatten
 from penstock.elements.ragged import Ragged
 
 
@@ -99,6 +100,14 @@ def test_values_stay_with_their_keys_in_a_dict_with_an_order_of_its_own(cls, fun
     assert list(copy) == ["label", "image"]
     assert copy["label"] == [-1]
     assert isinstance(copy["image"][0], np.ndarray)
+
+
+def test_a_copy_of_an_ordered_dict_is_taken_apart_as_the_original_is():
+    element = OrderedDict(image=[1], label=2)
+    element.move_to_end("image")
+    (copy,) = with_own_containers([element])
+    assert copy == element
+    assert flatten(copy) == flatten(element)
 
 
 def test_a_user_class_keeps_its_attributes():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -344,6 +345,17 @@ def test_a_function_that_changes_the_form_of_an_array_changes_no_later_epoch(cha
     assert as_lists(ds) == before
     assert as_lists(ds.map(change)) == as_lists(ds.map(change)) == as_lists(change(make(i)) for i in range(6))
     assert as_lists(ds) == as_lists(rows) == before
+
+
+def test_cached_ordered_dicts_whose_keys_were_moved_make_a_batch():
+    def moved(i):
+        element = OrderedDict(image=np.full(2 + i % 2, i), label=-1)
+        element.move_to_end("image")
+        return element
+
+    (batch,) = Dataset.range(3).map(moved).cache().padded_batch(3)
+    assert batch["image"].tolist() == [[0, 0, 0], [1, 1, 1], [2, 2, 0]]
+    assert batch["label"].tolist() == [-1, -1, -1]
 
 
 def test_an_image_and_a_data_frame_are_the_same_in_every_epoch():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy, deepcopy
@@ -327,8 +327,14 @@ def _changed(
 
 
 def _with_values(value: dict[Any, Any], parts: list[Any]) -> dict[Any, Any]:
+    added = zip(dict.keys(value), parts, strict=True)  # in the order of `dict.values`, unlike `iter(value)`
+    if type(value) is OrderedDict:  # is taken apart in the order in which keys were added: a copy keeps that too
+        ordered = OrderedDict(added)
+        for key in value:
+            ordered.move_to_end(key)
+        return ordered
     made = copy(value)
-    for key, part in zip(dict.keys(value), parts, strict=True):  # in the order of `dict.values`, unlike `iter(value)`
+    for key, part in added:
         dict.__setitem__(made, key, part)
     return made
 
