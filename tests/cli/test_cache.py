@@ -12,6 +12,7 @@ from penstock.cache.store import CacheStore
 from penstock.cli.main import main
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.sparse import Sparse
+from penstock.kernels.cached_rows import LOG_RECORD
 from tests.cache.kinds import Box, chunk_of, images
 
 
@@ -63,6 +64,24 @@ def test_verify(folder, capsys):
     assert "first: 10 rows, 1 damaged (9)" in out
     assert "second: 10 rows, all sound" in out
     assert main(["cache", "verify", folder, "--key", "second"]) == 0
+
+
+def test_verify_is_content_once_the_row_of_a_damaged_record_was_made_again(folder, capsys):
+    place = os.path.join(folder, "first.v1")
+    (name,) = [name for name in os.listdir(place) if name.endswith(".log")]
+    with open(os.path.join(place, name), "r+b") as file:
+        file.seek(-3 * LOG_RECORD.itemsize, os.SEEK_END)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 1]))
+    store = CacheStore(folder, "first", {"function": "def first()"})
+    assert store.missing(np.arange(10)).tolist() == [7]
+    store.write(np.array([7]), chunk_of(images(10)[7:8]))
+    assert main(["cache", "verify", folder, "--key", "first"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "first: 10 rows, all sound" in out
+    assert "1 record of the log damaged" in out
+    assert "unless they have been" in out
 
 
 def test_verify_names_keys_whose_header_is_damaged(folder, capsys):

@@ -88,20 +88,21 @@ def _verify(each: KeptKey, terminal: Terminal) -> bool:
             lost.append(bad)
             update(seen, "rows")
     advice = "these rows are made again when they are next needed"
-    return say_damaged(each.header.key, seen, np.concatenate(lost), advice, terminal, records)
+    is_sound = say_damaged(each.header.key, seen, np.concatenate(lost), advice, terminal)
+    if records:
+        words = f"{many(records, 'record')} of the log damaged: rows that are missing for that reason are made again"
+        terminal.show(f"{each.header.key}: {words} when they are next needed, unless they have been", 0)
+    return is_sound
 
 
-def say_damaged(name: str, seen: int, lost: Rows, advice: str, terminal: Terminal, records: int | None = None) -> bool:
-    """Say how many rows were read, and which are damaged; return whether none is, nor any of the `records`."""
+def say_damaged(name: str, seen: int, lost: Rows, advice: str, terminal: Terminal) -> bool:
+    """Say how many rows were read, and which are damaged; return whether none is."""
     rows = lost.tolist()
-    if not rows and not records:
+    if not rows:
         terminal.show(f"{name}: {many(seen, 'row')}, all sound", 0)
         return True
     shown = ", ".join(map(str, rows[:_MOST_SHOWN])) + (" ..." if len(rows) > _MOST_SHOWN else "")
-    more = "" if records is None else f", and {many(records, 'damaged record')}"
-    terminal.show(
-        f"{name}: {many(seen, 'row')}, {len(rows):,} damaged{f' ({shown})' if rows else ''}{more}; {advice}", 0
-    )
+    terminal.show(f"{name}: {many(seen, 'row')}, {len(rows):,} damaged ({shown}); {advice}", 0)
     return False
 
 
