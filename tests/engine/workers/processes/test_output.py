@@ -42,6 +42,13 @@ def test_a_line_without_an_end_comes_when_the_worker_ends(pipe, capsys):
     assert output.last == b"last \xff words"
 
 
+def test_lines_of_workers_of_an_isolated_run_keep_the_number_of_these(pipe, capsys):
+    file, write = pipe
+    os.write(write, b"[worker 2] one\ntwo\n")
+    assert Output(file, "stdout", 1).forward()
+    assert capsys.readouterr().out == "[worker 2] one\n[worker 1] two\n"
+
+
 def test_only_the_end_of_the_output_is_kept(pipe, capsys):
     file, write = pipe
     output = Output(file, "stderr", 1)

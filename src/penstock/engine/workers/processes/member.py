@@ -211,7 +211,7 @@ class Output:
         os.set_blocking(pipe.fileno(), False)
         self._pipe = pipe
         self._stream = stream
-        self._label = f"[worker {worker}] "
+        self._worker = worker
         self._line = b""
         self.last = b""
         """The last bytes that came."""
@@ -234,7 +234,7 @@ class Output:
             if len(self._line) > LONGEST_LINE or (self._line and not data):
                 lines, self._line = [*lines, self._line], b""
             if lines:
-                text = "".join(f"{self._label}{line.decode(errors='replace')}\n" for line in lines)
+                text = "".join(f"{labelled(line.decode(errors='replace'), self._worker)}\n" for line in lines)
                 with suppress(Exception):  # closed, or full: output must not end the pipeline
                     stream = getattr(sys, self._stream)
                     stream.write(text)
@@ -251,10 +251,19 @@ class Output:
         self._pipe.close()
 
 
+def labelled(line: str, worker: int) -> str:
+    """Return a line with the number of the worker that it comes from; workers of an isolated run have told theirs.
+
+    >>> labelled(labelled("loaded", 2), 1)
+    '[worker 2] loaded'
+    """
+    return line if line.startswith("[worker ") else f"[worker {worker}] {line}"
+
+
 def log(data: bytes, worker: int) -> None:
     """Hand a log record of a worker to the logger of the same name, if that takes records of its level."""
     told: dict[str, Any] = pickle.loads(data)  # noqa: S301 - from our own process
-    record = logging.makeLogRecord({**told, "msg": f"[worker {worker}] {told['msg']}"})
+    record = logging.makeLogRecord({**told, "msg": labelled(told["msg"], worker)})
     logger = logging.getLogger(record.name)
     if logger.isEnabledFor(record.levelno):
         with suppress(Exception):  # a handler that fails must not end the pipeline
