@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -62,6 +63,7 @@ def ran(program):
 
 ASLEEP = """
 import threading
+import weakref
 import penstock as ps
 
 begun = threading.Event()
@@ -180,3 +182,27 @@ def test_a_thread_may_iterate_after_the_main_thread_has_ended(options):
         "threading.Thread(target=work).start()"
     )
     assert (out, err, code) == ("90\n", "", 0)
+
+
+def test_each_run_begins_again_in_a_forked_child_though_another_one_cannot(monkeypatch):
+    begun = []
+
+    class Noted:
+        def close(self):
+            pass
+
+        def after_fork(self):
+            begun.append(self)
+
+    class Broken(Noted):
+        def after_fork(self):
+            super().after_fork()
+            raise RuntimeError("cannot begin")
+
+    monkeypatch.setattr(lifetime, "_alive", weakref.WeakSet())
+    runs = [Broken(), Noted(), Broken(), Noted()]
+    for run in runs:
+        lifetime.watch_over(run)
+    with pytest.raises(RuntimeError, match="cannot begin"):
+        lifetime._after_fork()
+    assert sorted(map(id, begun)) == sorted(map(id, runs))

@@ -61,8 +61,14 @@ def _at_exit() -> None:
 
 
 def _after_fork() -> None:
+    failure: Exception | None = None
     for run in list(_alive):
-        run.after_fork()
+        try:
+            run.after_fork()
+        except Exception as error:  # noqa: BLE001 - the other runs would wait for threads of the parent forever
+            failure = error
+    if failure is not None:
+        raise failure  # which Python reports, and ignores
 
 
 atexit.register(_at_exit)
