@@ -127,9 +127,9 @@ class LogSender(logging.Handler):
 
 
 class WarningSender:
-    """What shows warnings in this process: the parent does, so that those of several processes are shown once.
+    """A replacement of `warnings.showwarning` that sends each warning to the parent, which shows those of all workers.
 
-    Only the parent's record knows which were shown before: this process forgets it after each task.
+    Only the parent keeps a record of the warnings shown: this process forgets its own after each task.
     """
 
     def __init__(self, channel: Channel, shown_before: Callable[..., None]) -> None:
