@@ -18,6 +18,13 @@ def read(source, rows, out=None):
     return source.read_many(np.array(rows, np.int64), out).columns[0]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_numbers_are_an_array_for_one_row_too(count):  # else those that a buffer joins with later ones become a list
+    column = integer_range(10).read_many(np.arange(count)).columns[0]
+    assert isinstance(column, np.ndarray)
+    assert column.dtype == np.int64
+
+
 @given(numbers, numbers, numbers, st.booleans())
 def test_a_range_counts_as_in_python(start, stop, step, given_memory):
     assume(step != 0)

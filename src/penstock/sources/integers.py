@@ -44,8 +44,6 @@ class IntegerSource:
             values = np.multiply(rows, self.step, out=into)
             values += self.start
             return Columns(LEAF, [values], len(rows))
-        if into is None and self.dtype == _INT64 and len(rows) == 1:
-            return Columns(LEAF, [[self.start + self.step * rows.item()]], 1)
         values = rows * self.step
         values += self.start
         if into is not None:
