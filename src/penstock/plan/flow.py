@@ -169,6 +169,11 @@ class Reader(Closing):
                     continue
         return self._count - self._at
 
+    @property
+    def has_passed_empty(self) -> bool:
+        """True if there were empty pieces since the last call of `passed_empty`."""
+        return self._passed
+
     def passed_empty(self) -> bool:
         """Return whether there were empty pieces since the last call.
 

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from penstock import INFINITE, Dataset
 from penstock.core.frozen import frozen
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.structure import LEAF
 from penstock.ops.group.grouping import Collecting, Grouping, spans
+from penstock.plan.flow import Piece
 
 
 @frozen()
@@ -78,3 +81,29 @@ def test_batches_of_a_stream_whose_elements_are_ready_are_made_in_one_go(monkeyp
     assert list(largest(Dataset.range(1000).filter(lambda x: True), 4)) == list(range(3, 1000, 4))
     assert sum(gone) > 200
     assert len(gone) < 50
+
+
+@given(st.lists(st.integers(0, 12), max_size=12), st.integers(1, 5), st.booleans())
+def test_batches_across_pieces_come_together_but_for_those_across_an_empty_one(sizes, size, drop):
+    cuts = np.cumsum([0, *sizes]).tolist()
+    count, empty = cuts[-1], [low for low, high in zip(cuts, cuts[1:], strict=False) if low == high]
+
+    def pieces(epoch, mark=None):
+        for number in range(mark or 0, len(sizes)):
+            values = np.arange(cuts[number], cuts[number + 1])
+            yield Piece(Columns(LEAF, [values], len(values)), values, number + 1)
+
+    def batches(mark=None):
+        flow = Dataset.range(1).batch(size, drop_remainder=drop)._plan.flow((pieces,), 0, mark, np.empty)
+        return [([batch.tolist() for batch in piece.chunk.elements()], piece.after) for piece in flow]
+
+    expected = [list(range(low, min(low + size, count))) for low in range(0, count - (size - 1) * drop, size)]
+    given = batches()
+    assert [batch for some, _ in given for batch in some] == expected
+    seen = 0
+    for some, mark in given:
+        if len(some) > 1:
+            assert not any(some[0][0] < end <= some[-1][-1] for end in empty)
+        seen += len(some)
+        assert [batch for rest, _ in batches(mark) for batch in rest] == expected[seen:]
+    assert empty or len(given) <= len(sizes) + 2  # with the first batch, which is made alone, and the rest

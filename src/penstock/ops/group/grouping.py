@@ -19,7 +19,7 @@ from penstock.kernels import group_rows, group_sizes
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, OptionalSlot
 from penstock.plan.blame import blame
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, empty_piece, join_pieces, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.step import Step
@@ -128,6 +128,10 @@ class Collecting(Batching):
                     if self.drop_remainder:
                         return
                     sizes = [len(run)]
+                elif len(sizes) == 1 < most and not reader.has_passed_empty:  # it may begin in the piece before
+                    sizes = self._ready(made, len(run) + reader.at_hand, most)
+                    if len(sizes) > 1:
+                        run = join_pieces([run, cast("Piece", reader.take(sum(sizes[1:])))])
                 first = self.first_of(made)  # as errors name them
                 rows = np.arange(first, first + len(run), dtype=np.int64)
                 several = self._several(run, rows, made, sizes, allocate) if len(sizes) > 1 else None
