@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -86,7 +88,7 @@ def test_batches_of_a_stream_whose_elements_are_ready_are_made_in_one_go(monkeyp
 @given(st.lists(st.integers(0, 12), max_size=12), st.integers(1, 5), st.booleans())
 def test_batches_across_pieces_come_together_but_for_those_across_an_empty_one(sizes, size, drop):
     cuts = np.cumsum([0, *sizes]).tolist()
-    count, empty = cuts[-1], [low for low, high in zip(cuts, cuts[1:], strict=False) if low == high]
+    count, empty = cuts[-1], [low for low, high in pairwise(cuts) if low == high]
 
     def pieces(epoch, mark=None):
         for number in range(mark or 0, len(sizes)):
