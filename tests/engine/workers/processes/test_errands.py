@@ -95,3 +95,9 @@ def test_a_forked_child_forgets_what_was_left_in_its_parent(errands):
     errands.after_fork()
     errands.leave(lambda: done.append("left in the child"))
     assert done == ["left in the child"]
+    errands.after_fork()  # in a child of the child
+
+
+def test_a_child_that_is_forked_after_the_end_closes_nothing_twice(errands):
+    errands.end()
+    errands.after_fork()

@@ -117,6 +117,27 @@ print(rest == list(range(4, 2000)), before <= set(pool.crew.pids), flush=True)
     assert done.stderr == ""
 
 
+def test_a_forked_child_goes_on_though_a_pool_has_ended_before():
+    program = """
+import threading
+pool = warm()
+pool.close()
+for thread in threading.enumerate():
+    if thread.name == "penstock-crew":
+        thread.join()
+ds = ps.Dataset.range(2000).map(lambda x: x).batch(4).with_options(ps.Options(executor="threads", workers=2))
+it = iter(ds)
+next(it)
+child = os.fork()
+print([int(x) for batch in it for x in batch] == list(range(4, 2000)), flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+    done = run(program)
+    assert done.stdout.split() == ["True", "True"], done.stderr
+    assert done.stderr == ""
+
+
 LIMITED = """
 import resource
 ds = ps.Dataset.range(400).map(lambda x: np.full(5000, x)).batch(8)

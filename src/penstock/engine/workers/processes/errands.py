@@ -82,4 +82,5 @@ class Errands:
     def _close(self) -> None:
         self._epoll.close()
         bell, self._bell = self._bell, -1
-        os.close(bell)
+        if bell >= 0:  # else it was closed at the end, before a child was forked
+            os.close(bell)

@@ -316,9 +316,9 @@ class RunLine:
 
     def given(self) -> None:
         """Close the other end here, now that a worker has it or none will; only the crew calls this."""
-        if self._theirs >= 0:
-            os.close(self._theirs)
-            self._theirs = -1
+        theirs, self._theirs = self._theirs, -1
+        if theirs >= 0:
+            os.close(theirs)
 
     def over(self, why: str | BaseException) -> None:
         """Note that the worker has ended, or that no worker will take the line; called by the crew."""
