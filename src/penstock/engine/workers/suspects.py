@@ -18,7 +18,7 @@ from penstock.transport.dumped_plan import Rebuildable
 
 SUSPECT = 2  # workers that end with the same task, or by their own doing with the same element of it
 OFTEN_KILLED = 8  # workers that others kill with the same task, before its elements are made apart
-MOST_KILLED = 200  # workers killed in a row at one element: more than happens to an element that is not to blame
+MOST_KILLED = 30  # workers killed in a row at one element: more than happens to an element that is not to blame
 MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
 UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
@@ -169,7 +169,8 @@ class Suspect:
     def _words(self, death: Death) -> str:
         if not death.by_others:
             return death.told
-        return f"{death.told}\n{len(self._killed)} workers in a row were killed by signals while they made it"
+        killed = f"{len(self._killed)} workers in a row were killed by signals while they made it"
+        return f"{death.told}\n{killed}; the system sends SIGKILL if memory runs out"
 
     def _failed(self, elements: Elements, at: int, death: Death) -> Result:
         if at == len(elements):
