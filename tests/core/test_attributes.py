@@ -20,17 +20,51 @@ class Data:
         return self.sizes
 
 
-class Proxy:
+class Forwarding:
+    """An object that changes the items of another one, and forwards the rest."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getitem__(self, row):
+        return -self.inner[row]
+
+    def __len__(self):
+        return len(self.inner)
+
     def __getattr__(self, name):
-        if name == "blocks":
-            return 3
-        raise AttributeError(name)
+        return getattr(self.inner, name)
 
 
-def test_an_attribute_that_is_missing_is_none():
+class Fast:
+    def __getitem__(self, row):
+        return row
+
+    def __len__(self):
+        return 4
+
+    def __getitems__(self, rows):
+        return rows
+
+    def read_many(self, rows):
+        return rows
+
+    def fingerprint(self):
+        return "fast"
+
+
+def test_an_attribute_that_is_missing_or_of_another_object_is_none():
     assert attribute_of(3, "blocks") is None
-    assert attribute_of(Proxy(), "advise") is None
-    assert attribute_of(Proxy(), "blocks") == 3
+    assert attribute_of(Forwarding(Fast()), "read_many") is None
+    own = Fast()
+    own.blocks = 3
+    assert attribute_of(own, "blocks") == 3
+
+
+def test_the_items_of_an_object_that_forwards_the_rest_are_its_own():
+    ds = ps.Dataset.from_source(Forwarding(Fast()))
+    assert list(ds) == [0, -1, -2, -3]
+    assert ds.fingerprint() != ps.Dataset.from_source(Fast()).fingerprint()
 
 
 def test_an_exception_of_a_property_does_not_count_as_a_missing_attribute():

@@ -10,6 +10,9 @@ from typing import Any
 def attribute_of(value: Any, name: str) -> Any:
     """Return the attribute `name`, or `None` if the object has none; errors that a property raises are passed on.
 
+    What only `__getattr__` knows does not count: an object that changes the items of another one, and forwards the
+    rest, would have the other's `read_many`.
+
     >>> attribute_of("text", "blocks") is None, attribute_of("text", "upper")()
     (True, 'TEXT')
     >>> class Data:
@@ -20,7 +23,7 @@ def attribute_of(value: Any, name: str) -> Any:
     Traceback (most recent call last):
     AttributeError: 'Data' object has no attribute 'sizes'
     """
-    return getattr(value, name) if hasattr(type(value), name) else getattr(value, name, None)
+    return getattr(value, name) if hasattr(type(value), name) else getattr(value, "__dict__", {}).get(name)
 
 
 class UnknownNameError(AttributeError):

@@ -62,16 +62,19 @@ class TracedFunction(Protocol):
     def warn_of_difference(self) -> None: ...
 
 
-def is_declared(function: object) -> bool:
-    """Return True if the function is declarative. Others are recognized first: protocol checks are slow."""
-    if isinstance(function, UNDECLARED) or not hasattr(function, "spec"):
+def is_declared(function: object) -> TypeGuard[ElementFunction | ColumnFunction | ChunkFunction]:
+    """Return True if the function is declarative. Others are recognized first: protocol checks are slow.
+
+    The class tells: objects that forward calls, and mocks, have attributes of any name.
+    """
+    if isinstance(function, UNDECLARED) or not hasattr(type(function), "spec"):
         return False
     return isinstance(function, ElementFunction | ColumnFunction | ChunkFunction)
 
 
 def has_traced_form(function: object) -> TypeGuard[TracedFunction]:
     """Return True if the function is a plain one with a program for columns."""
-    return hasattr(function, "warn_of_difference") and isinstance(function, TracedFunction)
+    return hasattr(type(function), "warn_of_difference") and isinstance(function, TracedFunction)
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:
@@ -102,5 +105,7 @@ def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> st
     """Return the name of the function for `explain()` and errors."""
     if is_declared(function) or has_traced_form(function):
         return repr(function)
-    name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]
+    name = getattr(function, "__qualname__", None)
+    if not isinstance(name, str) or not name:
+        name = type(function).__qualname__
+    return name.replace("<lambda>", "lambda").rpartition("<locals>.")[2]

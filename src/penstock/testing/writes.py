@@ -20,7 +20,7 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import is_array_like
 from penstock.ops.buffer.cache import Cache, Store
 from penstock.ops.elementwise.scan import Scan
-from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, name_of
+from penstock.plan.functions import is_declared, name_of
 from penstock.plan.graph import rebuild
 from penstock.plan.node import Node
 from penstock.testing.alike import text_of
@@ -70,7 +70,7 @@ def _watched(found: list[str], node: Node) -> Node:
     changed: dict[str, Any] = {}
     for name in OF_ELEMENTS if node.inputs else ():
         function = getattr(node, name, None)
-        if callable(function) and not isinstance(function, ElementFunction | ColumnFunction | ChunkFunction):
+        if callable(function) and not is_declared(function):
             first = 1 if isinstance(node, Scan) or name == "reduce" else 0  # a state may be written into
             changed[name] = _watching(function, first, found)
     return replace(node, **changed) if changed and {field.name for field in fields(node)} >= changed.keys() else node

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -170,6 +171,25 @@ def test_rows_that_functions_only_read_are_the_same_and_nobody_can_change_those_
             element.clear()
     assert repr(rows) == before
     assert flags_of(rows[0]) == {"x": True, "n": int, "within": {"y": True}}
+
+
+class Stub:
+    """A function that answers every name, as handles of remote objects and mocks do."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: "not a result"
+
+    def __call__(self, x):
+        return 2 * x
+
+
+@pytest.mark.parametrize("make", [Stub, lambda: MagicMock(side_effect=lambda x: 2 * x)])
+def test_a_function_that_has_attributes_of_any_name_is_called(make):
+    assert list(Dataset.range(4).map(make())) == [0, 2, 4, 6]
+    assert list(Dataset.range(4).filter(make())) == [1, 2, 3]
+    assert list(Dataset.range(4).batch(2).map(make(), vectorized=True).unbatch()) == [0, 2, 4, 6]
 
 
 def test_a_tuple_under_on_is_unpacked():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,12 +29,10 @@ from penstock.ops.elementwise.apply import (
 from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import (
-    UNDECLARED,
     ChunkFunction,
     ColumnFunction,
-    ElementFunction,
-    TracedFunction,
     has_traced_form,
+    is_declared,
     name_of,
 )
 from penstock.plan.last_pass import LastPass
@@ -92,9 +90,7 @@ class Map(Node):
 
     def spec(self) -> Spec | None:
         function = self.function
-        if isinstance(function, UNDECLARED) or not isinstance(
-            function, ElementFunction | ColumnFunction | ChunkFunction
-        ):
+        if not is_declared(function):
             return None
         spec = self.input.spec()
         if spec is None:
@@ -147,13 +143,11 @@ class Map(Node):
     def _of_elements(self) -> Callable[..., Any] | None:
         """The function, if it is called with single elements."""
         function = self.function
-        if self.vectorized:
+        if self.vectorized or has_traced_form(function):
             return None
-        if isinstance(function, UNDECLARED) or not isinstance(
-            function, ColumnFunction | ChunkFunction | TracedFunction
-        ):
-            return function
-        return None
+        if is_declared(function) and isinstance(function, ColumnFunction | ChunkFunction):
+            return None
+        return cast("Callable[..., Any]", function)
 
     def _apply(self, allocate: Allocate) -> Apply:
         of_elements, function = self._of_elements, self.function
@@ -163,9 +157,9 @@ class Map(Node):
             if self.seed is None:
                 raise RuntimeError("a random map without a seed reached the compiler; run bind_seeds first")
             return called_in_turns(drawing(self, self.seed), of_elements, self.thread_safe)
-        if isinstance(function, ColumnFunction):
+        if is_declared(function) and isinstance(function, ColumnFunction):
             return in_one_call(self, function)
-        if isinstance(function, ChunkFunction):
+        if is_declared(function) and isinstance(function, ChunkFunction):
             return in_one_chunk(self, function, allocate)
         if has_traced_form(function):
             return apply_traced(replace(self, function=function.function), function, allocate)

@@ -8,7 +8,6 @@ from time import perf_counter_ns
 from typing import Any, cast
 
 from penstock.core.arrays import Allocate
-from penstock.core.attributes import attribute_of
 from penstock.core.cached import cached_property
 from penstock.core.errors import CursorError, ElementError
 from penstock.core.frozen import frozen
@@ -56,12 +55,12 @@ class FromGenerator(Streamed):
         elements, again = self._begun(restored=state is not None)
         try:
             if state is not None:
-                if attribute_of(elements, "load_state_dict") is None:
+                if getattr(elements, "load_state_dict", None) is None:
                     raise CursorError("the saved state holds the state of a generator that can no longer load it")
                 cast("Any", elements).load_state_dict(copy.deepcopy(state))
             else:
                 yield from left_out(elements, count, [count, None])
-            keeps_state = all(attribute_of(elements, name) is not None for name in ("state_dict", "load_state_dict"))
+            keeps_state = all(getattr(elements, name, None) for name in ("state_dict", "load_state_dict"))
             failure: Exception | None = None
             wanted: int | None = None
             while failure is None:
