@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import json
 import pickle
 import sys
 import threading
+from dataclasses import dataclass
 
 import pytest
 
 import penstock as ps
-from penstock.core.blame import Blame, ElementPlace, add_blame, note_blames
+from penstock.core.blame import Blame, ElementPlace, add_blame, blames_of, note_blames
 from penstock.core.errors import WorkerError
 from penstock.transport.raised import Raised, WorkerTraceback, pickled_error, unpickled_error
 from penstock.transport.unsent import is_unsent
@@ -156,7 +158,39 @@ class NotedError(Exception):
         raise SilentError
 
 
-@pytest.mark.parametrize("cls", [SilentError, LeavingError, NotedError, SilentHoldingError])
+@dataclass(frozen=True)
+class FrozenError(Exception):
+    """Refuses to set attributes, also those of Python."""
+
+    name: str
+
+
+class AnnotatedError(Exception):
+    """Raises an error where its notes are read."""
+
+    @property
+    def __notes__(self):
+        raise RuntimeError("notes")
+
+
+def test_an_exception_that_is_made_anew_from_its_arguments_keeps_its_blames_and_notes():
+    error = json.JSONDecodeError("no value", "{", 1)
+    add_blame(error, Blame("map(f)", ElementPlace("row", 3)))
+    note_blames(error)
+    again = back(raised(error))
+    assert type(again) is json.JSONDecodeError
+    assert again.pos == 1
+    assert again.__notes__ == ["in map(f), at row 3"]
+    assert blames_of(again) == blames_of(error)
+
+
+def test_an_exception_of_which_nothing_can_be_read_is_named():
+    again = back(raised(AnnotatedError("x")))
+    assert type(again) is WorkerError
+    assert str(again) == "AnnotatedError, whose attributes raise RuntimeError"
+
+
+@pytest.mark.parametrize("cls", [SilentError, LeavingError, NotedError, SilentHoldingError, FrozenError])
 def test_an_exception_whose_own_methods_fail_is_sent_all_the_same(cls):
     again = back(raised(cls("x")))
     assert type(again) is cls

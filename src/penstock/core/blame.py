@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import TracebackType
+from typing import Any
 
 from penstock.core.frozen import frozen
 from penstock.core.shown import as_message
 
 _KEPT = "_penstock_blames"
 """The attribute of an exception: it stays where an exception is pickled as Python does by itself, as its notes do."""
+OF_FAILURES = {_KEPT, "__notes__"}
+"""The attributes that tell the user where an exception comes from."""
 _COPY_FIRST = "arrays of sources and caches are shared, and therefore read-only; copy first, as in x = x.copy()"
 _OF_READ_ONLY = (ValueError, TypeError, BufferError)
 
@@ -120,18 +123,37 @@ def note_blames(error: BaseException) -> None:
     for at, blame in enumerate(blames):
         if not blame.is_noted:
             for note in _notes(blame, blames[:at]):
-                error.add_note(as_message(note))
+                add_note(error, as_message(note))
     _keep(error, tuple(replace(blame, is_noted=True) for blame in blames))
 
 
-@contextmanager
-def noting_blames() -> Generator[None]:
+class noting_blames:  # noqa: N801 - as those of contextlib, which set attributes of exceptions that may refuse it
     """Add the notes to an exception that leaves the block, and the library."""
-    try:
-        yield
-    except BaseException as error:
-        note_blames(error)
-        raise
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, cls: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is not None:
+            note_blames(error)
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to an exception of any class, which may refuse to set attributes, or hold anything as its notes.
+
+    >>> error = ValueError("no good")
+    >>> error.__notes__ = "a text"
+    >>> add_note(error, "in map(f)")
+    >>> error.__notes__
+    ['a text', 'in map(f)']
+    """
+    vars(error)["__notes__"] = [*notes_of(error), note]
+
+
+def notes_of(error: BaseException) -> list[Any]:
+    """Return the notes of an exception of any class, as they are."""
+    held = vars(error).get("__notes__", [])
+    return held if isinstance(held, list) else [held]
 
 
 def copy_hint(error: BaseException) -> tuple[str, ...]:

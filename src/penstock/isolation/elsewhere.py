@@ -9,6 +9,7 @@ from time import perf_counter_ns, time
 
 import numpy as np
 
+from penstock.core.blame import notes_of
 from penstock.core.budget import Account
 from penstock.core.errors import WorkerDiedError, WorkerError
 from penstock.core.events import RunEvent
@@ -49,7 +50,7 @@ def isolated(
     try:
         shared = carry_over.workers.plan(WholePlan(plan), session.observer)
     except Exception as error:  # noqa: BLE001 - functions, sources and their attributes raise what they like
-        words = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+        words = "; ".join([f"{type(error).__name__}: {error}", *map(str, notes_of(error))])
         session.note_once(NOT_ISOLATED.format(words))
         return None
     given = settings.given_budget

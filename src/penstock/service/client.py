@@ -12,6 +12,7 @@ from time import time
 from typing import Any, NamedTuple
 
 from penstock.core.arrays import Rows
+from penstock.core.blame import add_note
 from penstock.core.errors import PlanError, WorkerDiedError, WorkerError
 from penstock.core.events import RunEvent
 from penstock.core.pickling import dumps
@@ -319,13 +320,15 @@ class PreparedElsewhere:
             state = program_state(self.plan, ProcessSettings.here())
             return dumps((state, self.plan), references=state.references)
         except Exception as error:
-            error.add_note(f"share({self.name!r}) sends the pipeline to another process: make this inside the function")
+            add_note(
+                error, f"share({self.name!r}) sends the pipeline to another process: make this inside the function"
+            )
             raise
 
     def _refused(self, why: str, told: Any) -> BaseException:
         if why == "failed":
             error = unpickled_error(told)
-            error.add_note(f"while the process that prepares share({self.name!r}) loaded the pipeline")
+            add_note(error, f"while the process that prepares share({self.name!r}) loaded the pipeline")
             return error
         if why == "versions":
             return WorkerError(

@@ -13,6 +13,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 
+from penstock.core.blame import add_note
 from penstock.core.surroundings import serve_another_process, versions
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.tuning.settings import settings_of
@@ -227,7 +228,8 @@ class Service:
         elements = (made.chunk if isinstance(made, Piece) else made).elements()
         found = next((each for each in elements if why_unsent(each) is not None), None)
         part = "" if found is None else f" ({part_at_fault(found, 'element')})"
-        error.add_note(
+        add_note(
+            error,
             f"share({self._name!r}) sends elements between processes, and {self._label} makes some that cannot be "
-            f"sent{part}: change them, or share before the operation that makes them"
+            f"sent{part}: change them, or share before the operation that makes them",
         )

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from penstock.core.blame import add_note
 from penstock.core.pickling import dumps
 from penstock.plan.graph import post_order, same_plan
 from penstock.plan.node import Node
@@ -46,7 +47,7 @@ def dumped_plan(
         return dump(parts, partial(dumps, references=state.references))
     except Exception as error:
         if named := value_at_fault(work.plan):
-            error.add_note(f"{named} cannot be pickled for the workers: make it inside the function, or use threads")
+            add_note(error, f"{named} cannot be pickled for the workers: make it inside the function, or use threads")
         raise
 
 

@@ -9,8 +9,8 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import field
 from functools import cache
 from importlib import import_module
@@ -163,17 +163,18 @@ class InForce:
             self._values.update(changes)
             self._last = state
 
-    @contextmanager
-    def used(self, state: ProgramState) -> Generator[None]:
-        """Let nobody change the values of a state meanwhile."""
+    def used(self, state: ProgramState) -> ExitStack:
+        """Let nobody change the values of a state until the result is closed."""
+        until = ExitStack()
         with self._lock:
             self.require(state)
             self._in_use.append(state)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._in_use.remove(state)
+        until.callback(self._let_go, state)
+        return until
+
+    def _let_go(self, state: ProgramState) -> None:
+        with self._lock:
+            self._in_use.remove(state)
 
     def _forget_others(self, state: ProgramState) -> None:
         """Undo what another program has set, other than for its runs under way."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from penstock.core import pickling
-from penstock.core.blame import hand_on_blames
+from penstock.core.blame import OF_FAILURES, hand_on_blames, notes_of
 from penstock.core.errors import WorkerError
 from penstock.core.frames import WorkerTraceback, without_our_frames
 from penstock.plan.node import Node
@@ -35,7 +35,15 @@ class Raised(NamedTuple):
 
 def pickled_error(error: BaseException) -> bytes:
     """Pickle an exception with its chain of causes, so that `unpickled_error` cannot fail."""
-    text = _frames_of(error)
+    try:
+        return pickle.dumps((_links(error), _frames_of(error)))
+    except BaseException as failure:  # noqa: BLE001 - of a user's class, of which nothing can be read
+        name, why = type(error).__qualname__, type(failure).__qualname__
+        return pickle.dumps(([(pickle.dumps(WorkerError(f"{name}, whose attributes raise {why}")), "cause")], ""))
+
+
+def _links(error: BaseException) -> list[tuple[bytes, str]]:
+    """Pickle the exceptions of the chain of causes, each with how it refers to the next."""
     links: list[tuple[bytes, str]] = []
     each: BaseException | None = error
     while each is not None and len(links) < MOST_LINKS:
@@ -45,7 +53,7 @@ def pickled_error(error: BaseException) -> bytes:
             kind, after = "context", each.__context__
         links.append((_pickled(each), kind))
         each = after
-    return pickle.dumps((links, text))
+    return links
 
 
 def _frames_of(error: BaseException) -> str:
@@ -60,11 +68,8 @@ def unpickled_error(data: bytes) -> BaseException:
     links, text = pickle.loads(data)  # noqa: S301 - from our own process
     chain: list[tuple[BaseException, str]] = [(pickle.loads(each), kind) for each, kind in links]  # noqa: S301
     for (error, kind), (after, _) in pairwise(chain):
-        if kind == "cause":
-            error.__cause__ = after
-        else:
-            error.__context__ = after
-    chain[-1][0].__cause__ = WorkerTraceback(text)
+        object.__setattr__(error, f"__{kind}__", after)  # the class may refuse to set attributes
+    object.__setattr__(chain[-1][0], "__cause__", WorkerTraceback(text))
     return chain[0][0]
 
 
@@ -82,14 +87,14 @@ def _pickled(error: BaseException) -> bytes:
                 type(again) is type(error)
                 and repr(again.args) == repr(error.args)
                 and _text_of(again) == _text_of(error)
+                and vars(again).keys() >= vars(error).keys() & OF_FAILURES
             ):
                 return data
         except BaseException:  # noqa: BLE001, S112 - of a user's class; the next way may do
             continue
     name = type(error).__qualname__
     instead = WorkerError(f"{name}: {_text_of(error)}")
-    notes = getattr(error, "__notes__", None)
-    for note in notes if isinstance(notes, list) else ():
+    for note in notes_of(error):
         instead.add_note(_text_of(note))
     hand_on_blames(error, instead)
     try:
@@ -124,6 +129,6 @@ def joined_error(cls: type[BaseException], args: tuple[Any, ...], attributes: di
     3
     """
     error = cls.__new__(cls, *args)
-    error.args = args
+    object.__setattr__(error, "args", args)  # the class may refuse to set attributes
     vars(error).update(attributes)
     return error

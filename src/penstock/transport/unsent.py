@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.blame import add_note
 from penstock.core.errors import WorkerError
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -67,8 +68,8 @@ def unsendable(
     """Return an error for elements that cannot be pickled or unpickled, marked, with the operation and what to do."""
     reason = f" ({part})" if part else ""
     change = _move_of_slots(error) or "change them"
-    error.add_note(
-        f"{plan.label()} {does} elements that cannot be sent between processes{reason}: {change}, or {otherwise}"
+    add_note(
+        error, f"{plan.label()} {does} elements that cannot be sent between processes{reason}: {change}, or {otherwise}"
     )
     return mark_unsent(error)
 

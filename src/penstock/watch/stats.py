@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock import watch
+from penstock.core.blame import notes_of
 from penstock.core.frozen import frozen
 from penstock.core.shown import displayable
 from penstock.engine.tuning.settings import ISOLATED
@@ -239,7 +240,7 @@ def failure_text(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - of any exception of the user's
         message = ""
     name = type(error).__name__
-    return "\n".join([f"{name}: {message}" if message else name, *map(str, getattr(error, "__notes__", ()))])
+    return "\n".join([f"{name}: {message}" if message else name, *map(str, notes_of(error))])
 
 
 def operations_table(stats: Stats) -> list[list[str]]:

@@ -106,7 +106,7 @@ def named_failure(failure: BaseException, what: str, epoch: int, again: str | No
     A `StopIteration` would silently end the consumer's loop, so a `RuntimeError` replaces it.
     """
     of_epoch = f" of epoch {epoch}" if epoch else ""
-    failure.__traceback__ = without_our_frames(failure)
+    failure = failure.with_traceback(without_our_frames(failure))
     add_blame(failure, Blame(detail=f"{what}{of_epoch}" + (f"; make it again with {again}" if again else "")))
     if isinstance(failure, StopIteration | StopAsyncIteration):
         error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")

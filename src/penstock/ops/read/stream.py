@@ -177,10 +177,8 @@ def _again(error: Exception) -> Exception:
         made = copy(error)
     except Exception:  # noqa: BLE001 - one of the user's that cannot be copied
         return error
-    made.__cause__ = error.__cause__
-    made.__dict__ = dict(vars(error))  # tblib, where it is installed, lets copies share it
-    if "__notes__" in vars(error):
-        made.__notes__ = list(error.__notes__)  # a new list: notes are added where the copy is raised
+    object.__setattr__(made, "__cause__", error.__cause__)  # the class may refuse to set attributes
+    object.__setattr__(made, "__dict__", dict(vars(error)))  # tblib, where it is installed, lets copies share it
     return made
 
 

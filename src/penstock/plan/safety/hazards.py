@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections import Counter, deque
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,11 +72,23 @@ LIST_WRITERS = frozenset(
     ]
 )
 """Functions of Python's library that write into a list argument."""
-SEEDERS = {
-    *(("random", "seed"), ("random", "setstate"), ("numpy.random", "seed"), ("numpy.random", "set_state")),
-    *(("torch", "manual_seed"), ("torch.random", "manual_seed"), ("torch", "set_rng_state")),
+PROCESS_WIDE = {
+    ("random", "seed"): "seeds the generator of `random`",
+    ("random", "setstate"): "sets the generator of `random`",
+    ("numpy.random", "seed"): "seeds the generator of `numpy.random`",
+    ("numpy.random", "set_state"): "sets the generator of `numpy.random`",
+    ("torch", "manual_seed"): "seeds the generator of `torch`",
+    ("torch.random", "manual_seed"): "seeds the generator of `torch`",
+    ("torch", "set_rng_state"): "sets the generator of `torch`",
+    ("contextlib", "redirect_stdout"): "replaces `sys.stdout`",
+    ("contextlib", "redirect_stderr"): "replaces `sys.stderr`",
+    ("contextlib", "chdir"): "changes the working folder",
+    ("os", "chdir"): "changes the working folder",
+    (os.chdir.__module__, "chdir"): "changes the working folder",
+    ("locale", "setlocale"): "sets the locale",
+    ("warnings", "catch_warnings"): "changes the filters of warnings",
 }
-"""Functions of modules that set a generator which all threads share."""
+"""Functions and classes, by module and name, whose calls change what all threads share."""
 
 
 def hazard_of(thing: Any, name: str) -> Hazard | None:
@@ -91,6 +105,16 @@ def hazard_of(thing: Any, name: str) -> Hazard | None:
     kind = "a connection to SQLite" if here else _named(thing, names) or _alike(cls)
     safe = cls.__module__.startswith("penstock.") or any(thing is each for each in _standard_streams())
     return Hazard(thing, f"{kind}, `{name}`", here) if kind and not safe else None
+
+
+def process_wide(thing: Any) -> str | None:
+    """Return what calls of a function or class change for all threads, in words; `None` if nothing is known.
+
+    >>> process_wide(os.chdir)
+    'changes the working folder'
+    """
+    known = isinstance(thing, (type, FunctionType, BuiltinFunctionType))
+    return PROCESS_WIDE.get((thing.__module__, thing.__name__)) if known else None
 
 
 def _named(thing: Any, names: list[tuple[str, str]]) -> str:

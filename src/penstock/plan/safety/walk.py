@@ -35,13 +35,14 @@ from penstock.plan.safety.attributes import (
 )
 from penstock.plan.safety.hazards import (
     LIST_WRITERS,
-    SEEDERS,
+    PROCESS_WIDE,
     WRITERS,
     Hazard,
     changed_by,
     grown_by,
     hazard_of,
     is_for_threads,
+    process_wide,
 )
 from penstock.plan.safety.instructions import ABSENT, Known, follow, has_code_within, in_cell
 from penstock.plan.safety.watch import is_watched, kept_by
@@ -102,9 +103,10 @@ class Walk:
         reached = {key: Known(thing, type(thing).__name__) for key, thing in self._reached.items() if is_watched(thing)}
         return list((reached | named).values())
 
-    def found(self, owner: Any, what: str) -> None:
-        """Record a hazard; only the first of an object is reported."""
-        self._hazards.setdefault(id(owner), Hazard(owner, what))
+    def found(self, owner: Any, what: str | None) -> None:
+        """Record a hazard, if it is one; only the first of an object is reported."""
+        if what:
+            self._hazards.setdefault(id(owner), Hazard(owner, what))
 
     def call(self, known: Known, *, depth: int = _DEEPEST) -> None:
         """Examine the effects of calling an object."""
@@ -252,6 +254,7 @@ class Walk:
         self._uses[id(thing)] += 1
         if isinstance(thing, np.ndarray | list | bytearray):
             self.contents.setdefault(id(thing), known)
+        self.found(thing, process_wide(thing))
         if isinstance(thing, (*_PLAIN, np.ndarray)):
             return
         if id(thing) in self._reached:
@@ -294,8 +297,7 @@ class Walk:
         thing = known.thing
         if isinstance(thing, types.ModuleType):
             self.for_threads |= thing is threading
-            if (thing.__name__, name) in SEEDERS:
-                self.found(thing, f"seeds the generator of `{thing.__name__}`")
+            self.found(thing, PROCESS_WIDE.get((thing.__name__, name)))
             found = getattr(np, name, ABSENT) if thing is np else vars(thing).get(name, ABSENT)  # NumPy loads late
             if is_library(thing.__name__) and not isinstance(found, types.ModuleType):
                 found = ABSENT
