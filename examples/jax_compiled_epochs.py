@@ -16,7 +16,7 @@ import sklearn.datasets
 
 import penstock as ps
 
-SIDE, NOISE, EPOCHS, RATE = 8, 0.1, 10, 0.001
+SIDE, NOISE, EPOCHS, RATE = 8, 0.1, 7, 0.001
 State = tuple[dict[str, jax.Array], ...]
 
 
@@ -63,7 +63,7 @@ def decibels(error: float) -> float:
 
 def main() -> None:
     device = jax.devices()[0]
-    train = pieces("china.jpg", 4).shuffle(seed=0).batch(128, drop_remainder=True)
+    train = pieces("china.jpg", 6).shuffle(seed=0).batch(128, drop_remainder=True)
     resident = ps.feed.resident(train, device, finish=centered)
     print(f"{resident.nbytes / 1e6:.1f} MB on {device}, {len(resident)} steps an epoch")
 
@@ -78,7 +78,7 @@ def main() -> None:
             print(f"epoch {epoch}: {decibels(errors.mean()):.1f} dB")
 
     (parameters, *_), key = carry
-    held_out = ps.feed.resident(pieces("flower.jpg", 8).batch(256), device, finish=centered)
+    held_out = ps.feed.resident(pieces("flower.jpg", 12).batch(256), device, finish=centered)
     tried = jax.jit(error_of)
     with held_out.iterator() as batches:
         errors = [tried(parameters, batch, key) for batch in batches]

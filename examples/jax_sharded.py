@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 
 import penstock as ps
 
-EPOCHS, RATE = 20, 0.5
+EPOCHS, RATE = 12, 0.5
 TRAINED = 1500  # digits; the others are held out
 
 

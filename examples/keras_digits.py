@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 
 import penstock as ps
 
-EPOCHS = 8
+EPOCHS = 5
 TRAINED = 1500  # digits; the others are held out
 
 

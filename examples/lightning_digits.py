@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 
 import penstock as ps
 
-EPOCHS = 8
+EPOCHS = 6
 TRAINED = 1500  # digits; the others are held out
 
 

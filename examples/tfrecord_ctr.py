@@ -10,7 +10,7 @@ import numpy as np
 
 import penstock as ps
 
-RECORDS, BUCKETS, SIZE = 20_000, 2_000, 8
+RECORDS, BUCKETS, SIZE = 10_000, 2_000, 8
 TASTE = np.random.default_rng(7).normal(0, 1.5, 50)  # the hidden truth: the appeal of each of 50 products
 
 
@@ -35,7 +35,7 @@ def mean_of_rows(table, ids):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    files = ps.Dataset.from_generator(log).write_tfrecord(f"{folder}/clicks.tfrecord", max_bytes=500_000)
+    files = ps.Dataset.from_generator(log).write_tfrecord(f"{folder}/clicks.tfrecord", max_bytes=250_000)
     print(f"{RECORDS:,} records in {len(files)} files; their features:")
     print(ps.records.infer_features(files))
 

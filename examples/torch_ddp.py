@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import penstock as ps
 
-EPOCHS = 6
+EPOCHS = 4
 TRAINED = 1500  # digits; the others are held out
 
 

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 
 import penstock as ps
 
-EPOCHS = 8
+EPOCHS = 5
 TRAINED = 1500  # digits; the others are held out
 
 
@@ -84,7 +84,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         uninterrupted, _ = train(Path(folder) / "none")
         checkpoint = Path(folder) / "checkpoint.pt"
-        train(checkpoint, stop_after=100)
+        train(checkpoint, stop_after=60)
         print("stopped within an epoch; resuming")
         resumed, model = train(checkpoint)
         print(f"last epoch's loss: {uninterrupted:.6f} uninterrupted, {resumed:.6f} resumed")

@@ -2,7 +2,7 @@
 
 Run it with `python examples/transformers_text.py`; it needs transformers and accelerate. The text is the documentation
 that comes with Python, split into bytes and packed into sequences of one length. The Trainer saves no position of the
-data, so a callback does, next to the model. The loss falls below 2.8, where the frequencies of bytes alone give 3.3.
+data, so a callback does, next to the model. The loss falls below 2.9, where the frequencies of bytes alone give 3.3.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import transformers
 
 import penstock as ps
 
-LENGTH, BATCH, STEPS = 64, 16, 200
+LENGTH, BATCH, STEPS = 64, 16, 160
 END = 256  # the token after each paragraph; lower tokens are bytes
 
 
@@ -34,7 +34,7 @@ def dataset() -> ps.Dataset:
 
 
 def tokens(paragraph: bytes) -> np.ndarray:
-    return np.array([*paragraph, END])
+    return np.append(np.frombuffer(paragraph, np.uint8), END)
 
 
 class SavePosition(transformers.TrainerCallback):
@@ -65,7 +65,7 @@ def train(folder: str, *, resume: str | None = None) -> Trainer:
         resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=END, eos_token_id=END,
     )  # fmt: skip
     settings = transformers.TrainingArguments(
-        folder, max_steps=STEPS, per_device_train_batch_size=BATCH, learning_rate=3e-3, logging_steps=50,
+        folder, max_steps=STEPS, per_device_train_batch_size=BATCH, learning_rate=3e-3, logging_steps=40,
         save_steps=120, ignore_data_skip=True, use_cpu=True, report_to=[], disable_tqdm=True,
     )  # fmt: skip
     trainer = Trainer(
@@ -85,7 +85,7 @@ def main() -> None:
         whole = train(folder)
         resumed = train(folder, resume=f"{folder}/checkpoint-120")
     loss, again = (trainer.state.log_history[-2]["loss"] for trainer in (whole, resumed))
-    print(f"loss of the last 50 steps: {loss:.6f} uninterrupted, {again:.6f} resumed")
+    print(f"loss of the last 40 steps: {loss:.6f} uninterrupted, {again:.6f} resumed")
     print(whole.train_dataset.verdict())
 
 
