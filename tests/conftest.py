@@ -16,7 +16,7 @@ from penstock.engine.workers.lifetime import WORKER
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile(
     "ci",
-    max_examples=28,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
@@ -57,6 +57,16 @@ def _only_what_this_file_makes_is_collected():
 
 def pytest_addoption(parser):
     parser.addoption("--random-order", type=int, metavar="SEED", help="run the tests in the random order of this seed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while tests are collected, and nothing is."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
-TIMES = {"ci": 0.4, "thorough": 10}  # as many as an ordinary run draws
+TIMES = {"ci": 0.3, "thorough": 10}  # as many as an ordinary run draws
 
 
 class _EnoughError(Exception):
