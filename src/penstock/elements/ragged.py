@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
+from penstock.elements.leaves.masked import refuse_masked
 from penstock.elements.leaves.offsets import (
     alike,
     begins,
@@ -78,6 +79,8 @@ class Ragged(RaggedExchange):
                 raise ElementError(f"Ragged.from_rows: row {i} is {row!r:.40}, not an array or a list of values")
         if given and all(isinstance(row, Ragged) for row in given):
             return Ragged.stack(given)
+        for row in given:
+            refuse_masked(row, "Ragged.from_rows: a masked array")
         if given and dtype is None and all(isinstance(row, np.ndarray) for row in given):
             return _made(end_to_end(given, np.empty), (begins([len(row) for row in given]),))
         lists = [list(row) for row in given]

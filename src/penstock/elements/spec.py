@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
@@ -182,15 +181,6 @@ def is_array_like(leaf: Any) -> bool:
     """Return True if a leaf other than a NumPy array can become one: a tensor, a Pillow image, a series."""
     cls = type(leaf)
     return hasattr(cls, "__array__") or hasattr(cls, "__array_interface__")
-
-
-def is_masked(leaf: Any) -> bool:
-    """Return True for a masked array; `numpy.ma` is not imported for the answer, since it takes longer than Penstock.
-
-    >>> is_masked(np.ma.masked_array([1, 2], mask=[False, True])), is_masked(np.zeros(2))
-    (True, False)
-    """
-    return type(leaf) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(leaf, np.ma.MaskedArray)
 
 
 def batched(spec: Spec, size: int | None) -> Spec:

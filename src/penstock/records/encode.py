@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.errors import ElementError
+from penstock.elements.leaves.masked import refuse_masked
 
 _BYTES, _FLOAT, _INT64 = 0x0A, 0x12, 0x1A  # tags of the three list types of a Feature
 
@@ -71,6 +72,7 @@ def _feature(value: Any, where: str) -> bytes:
         return _texts([value], where)
     if isinstance(value, list | tuple) and value and all(isinstance(item, bytes | str) for item in value):
         return _texts(value, where)
+    refuse_masked(value, f"{where}: a masked array")
     try:
         array: np.ndarray[Any, Any] = np.asarray(value)
     except (ValueError, OverflowError) as error:

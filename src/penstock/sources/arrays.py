@@ -16,13 +16,13 @@ from penstock.core.errors import ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.chunks.sharing import gathered
-from penstock.elements.chunks.stacking import FILL
 from penstock.elements.chunks.unstacking import check_lengths
+from penstock.elements.leaves.masked import refuse_masked
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import Structure
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, is_masked, leaf_spec, relax, sliced
+from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.kernels import Ahead, Pool, SideThread
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ def slices(tensors: Any) -> ArraySource:
 
 def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
     """Return a list, tensor or other sequence as an array, of objects for text or bytes."""
-    if is_masked(values):
-        raise ElementError(f"{call}: a masked array{f' at {path}' if path else ''} would lose its mask; {FILL}")
+    refuse_masked(values, f"{call}: a masked array{f' at {path}' if path else ''}")
     if isinstance(values, np.ndarray) or is_array_like(values):
         return np.asarray(values)
     values = list(values)

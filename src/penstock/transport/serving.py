@@ -121,9 +121,23 @@ class LogSender(logging.Handler):
         self._channel = channel
 
     def emit(self, record: logging.LogRecord) -> None:
-        told = {**vars(record), "msg": self.format(record), "args": None, "exc_info": None, "exc_text": None}
-        with suppress(Exception):  # a record that cannot be sent must not end the task
+        try:
+            told = {**vars(record), "msg": self.format(record), "args": None, "exc_info": None, "exc_text": None}
+            told = {name: value if _travels(value) else repr(value) for name, value in told.items()}
+        except Exception:  # noqa: BLE001 - as of any handler: the program goes on
+            self.handleError(record)
+            return
+        with suppress(OSError):  # nobody waits any longer
             self._channel.send(("log", pickle.dumps(told)))
+
+
+def _travels(value: Any) -> bool:
+    """Return whether a value of a log record can be sent; what `extra=` gives may be anything."""
+    try:
+        pickle.loads(pickle.dumps(value))  # noqa: S301 - made here
+    except Exception:  # noqa: BLE001 - of any class
+        return False
+    return True
 
 
 class WarningSender:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import Blame, add_blame
 from penstock.core.errors import ElementError
+from penstock.elements.leaves.masked import FILL, is_masked
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import (
@@ -21,7 +22,6 @@ from penstock.elements.spec import (
     RaggedSpec,
     SparseSpec,
     is_array_like,
-    is_masked,
     leaf_spec,
 )
 from penstock.kernels import copy_numbers
@@ -33,7 +33,6 @@ Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
 RowNames: TypeAlias = Sequence[int] | Rows
 """The global row of each value, for error messages."""
 
-FILL = "fill it by array.filled(value), or keep array.mask as another leaf"
 _OBJECT = np.dtype(object)
 _INT64 = np.dtype(np.int64)
 _TEXTS = (str, bytes)
@@ -281,13 +280,18 @@ def _texts(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
     return result
 
 
+def refuse_masks(column: list[Any], origin: Origin) -> None:
+    """Raise an error that names the first masked array of a column, if there is one."""
+    for at, value in enumerate(column):
+        if is_masked(value):
+            raise origin.misfit(f"the masked array of {origin.one(at)}{origin.where} would lose its mask; {FILL}", at)
+
+
 def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
     """Stack values of several types, or of a type whose values must be checked one by one."""
     if not column:
         return _memory(out, (0,), np.dtype(np.float64), allocate) if out is None or len(out) else out
-    for at, value in enumerate(column):
-        if is_masked(value):
-            raise origin.misfit(f"the masked array of {origin.one(at)}{origin.where} would lose its mask; {FILL}", at)
+    refuse_masks(column, origin)
     specs = _specs(column, origin)
     first = specs[0]
     if all(are_objects(spec, first) for spec in specs):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, concat
+from penstock.elements.leaves.masked import refuse_masked
 from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -88,11 +89,12 @@ def _taken_apart(batch: Any, index: int) -> Columns:
 def _rows(leaf: Any, path: str) -> Column:
     if isinstance(leaf, Ragged | Sparse):
         return leaf
+    at = f" at {path}" if path else ""
     if isinstance(leaf, np.ndarray) or is_array_like(leaf):
+        refuse_masked(leaf, f"unbatch: the masked array{at}")
         array: NDArray[Any] = np.asarray(leaf)
         if array.ndim > 0:
             return _listed(array)
-    at = f" at {path}" if path else ""
     raise ElementError(
         f"unbatch: {leaf!r:.60}{at} is of type {type(leaf).__name__}, which has no first dimension; "
         "every leaf of a batch needs one"

@@ -20,6 +20,7 @@ from penstock.elements.chunks.stacking import (
     are_objects,
     folded,
     refuse_different,
+    refuse_masks,
     stack,
 )
 from penstock.elements.chunks.to_arrays import owned
@@ -251,6 +252,7 @@ def _arrays(column: Column, origin: Origin) -> list[NDArray[Any]] | None:
     if one_type(values) in SHAPELESS:
         return None
     if set(map(type, values)) != {np.ndarray} or len({(value.dtype, value.ndim) for value in values}) > 1:
+        refuse_masks(values, origin)
         if not isinstance(_refuse_mixed(values, origin), ArraySpec):
             return None
         values = list(map(np.asarray, values))

@@ -16,6 +16,7 @@ from penstock.core.budget import Account, Told, unlimited
 from penstock.core.closing import Closing
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.elements.leaves.masked import refuse_masked
 from penstock.elements.nested.nesting import part_of_chunk
 from penstock.elements.nested.structure import LEAF
 from penstock.elements.ragged import Ragged
@@ -228,6 +229,7 @@ def _ragged(chunk: Chunk) -> Ragged | None:
 
 
 def _array(value: Any) -> NDArray[Any]:
+    refuse_masked(value, "pack: a masked array")
     try:
         return np.asarray(value)
     except ValueError:  # lists of lists of different lengths

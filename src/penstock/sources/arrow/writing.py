@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.core.lazy import require
+from penstock.elements.leaves.masked import refuse_masked
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import bytes_of
 from penstock.elements.sparse import Sparse
@@ -120,6 +121,7 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, Ragged):
         return [_plain(row, where) for row in value]
     if isinstance(value, np.ndarray):
+        refuse_masked(value, f"{where}: a masked array")
         array = cast("np.ndarray", value)
         if array.ndim == 1:
             return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -262,11 +262,11 @@ def labelled(line: str, worker: int) -> str:
 
 def log(data: bytes, worker: int) -> None:
     """Hand a log record of a worker to the logger of the same name, if that takes records of its level."""
-    told: dict[str, Any] = pickle.loads(data)  # noqa: S301 - from our own process
-    record = logging.makeLogRecord({**told, "msg": labelled(told["msg"], worker)})
-    logger = logging.getLogger(record.name)
-    if logger.isEnabledFor(record.levelno):
-        with suppress(Exception):  # a handler that fails must not end the pipeline
+    with suppress(Exception):  # a value of `extra=` or a handler that fails must not end the pipeline
+        told: dict[str, Any] = pickle.loads(data)  # noqa: S301 - from our own process
+        record = logging.makeLogRecord({**told, "msg": labelled(told["msg"], worker)})
+        logger = logging.getLogger(record.name)
+        if logger.isEnabledFor(record.levelno):
             logger.handle(record)
 
 
