@@ -66,6 +66,14 @@ def test_jax_conversions_return_the_same_values(sparse):
         Sparse.from_jax(np.zeros(2))
 
 
+def test_what_fills_up_an_array_of_jax_is_left_out_and_duplicates_are_summed():
+    jax_sparse = pytest.importorskip("jax.experimental.sparse")
+    filled = jax_sparse.BCOO((np.float32([5, 0]), np.int32([[1], [2]])), shape=(2,), unique_indices=True)
+    assert Sparse.from_jax(filled) == LINE
+    doubled = jax_sparse.BCOO((np.float32([1, 2, 3]), np.int32([[1], [0], [1]])), shape=(2,))
+    assert Sparse.from_jax(doubled) == Sparse([[0], [1]], np.float32([2, 4]), (2,))
+
+
 @pytest.mark.parametrize("sparse", ALL)
 def test_tensorflow_conversions_return_the_same_values(sparse):
     tensorflow = pytest.importorskip("tensorflow")

@@ -116,5 +116,7 @@ class SparseExchange:
         require("jax", extra="jax", purpose="Sparse.from_jax()")
         if getattr(array, "n_dense", 1) or getattr(array, "n_batch", 1):
             raise ElementError(f"Sparse.from_jax: expected a BCOO whose dimensions are all sparse, not {array!r:.80}")
-        whole = array.sum_duplicates()
-        return cls.from_coo(tuple(np.asarray(whole.indices).T), np.asarray(whole.data), whole.shape)
+        whole = array if array.unique_indices else array.sum_duplicates()  # which JAX compiles for each size
+        indices, values = np.asarray(whole.indices), np.asarray(whole.data)  # (n, rank), (n,)
+        held = (indices < whole.shape).all(axis=1) & (values != 0)  # rows that fill up a BCOO are outside of its shape
+        return cls.from_coo(tuple(indices[held].T), values[held], whole.shape)
