@@ -28,6 +28,7 @@ settings.load_profile("dev")
 
 os.environ["PENSTOCK_TOP"] = "0"  # threads and sockets of tests are those that they ask for
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads are a quarter of the work of importing NumPy
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # what is compiled here runs a few times
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a shell's background; programs of tests would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
