@@ -27,8 +27,9 @@ def logger():
 
 
 @pytest.fixture
-def sent(logger):
+def sent(logger, monkeypatch):
     """The records that the logger sends."""
+    monkeypatch.setattr(logger, "propagate", False)  # handlers of pytest raise what they cannot format
     channel = Sent()
     sender = LogSender(channel)
     logger.addHandler(sender)
