@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.plan.identity import identity
+from penstock.plan.identity import EXPENSIVE, identity
 
 
 def told(value):
@@ -192,6 +192,24 @@ def test_values_in_tables_are_told_as_other_values(value):
     """There they are told as text at once, which is faster; the text is what is digested."""
     (mapping,) = identity({"key": value})
     assert repr(mapping) == repr(("dict", [(list(identity("key")), list(identity(value)))]))
+
+
+@given(st.dictionaries(PLAIN.filter(lambda key: key == key), PLAIN, max_size=6))
+def test_mappings_of_plain_values_are_told_as_those_of_others(mapping):
+    (told,) = identity(mapping)
+    items = [(list(identity(key)), list(identity(value))) for key, value in mapping.items()]
+    assert repr(told) == repr(("dict", sorted(items, key=lambda item: repr(item[0]))))
+
+
+@pytest.mark.parametrize("cls", [str, bytes, bytearray])
+def test_a_large_text_counts_by_a_digest(cls):
+    def large(last):
+        return "a" * EXPENSIVE + last if cls is str else cls(EXPENSIVE) + last.encode()
+
+    for wrapped in (lambda text: text, lambda text: {"text": text}, lambda text: [text]):
+        one, same, other = (repr(list(identity(wrapped(large(last))))) for last in "aab")
+        assert len(one) < 200
+        assert one == same != other
 
 
 class Strange:

@@ -7,9 +7,10 @@ import enum
 import functools
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from penstock.plan.safety.attributes import dict_of
 _DEEPEST = 8  # maximum depth of objects within objects
 
 _SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes})
+_TEXTS = (str, bytes)
 _CONSTANT_TYPES = (
     bool,
     int,
@@ -39,7 +41,7 @@ _CONSTANT_TYPES = (
 )
 CALLABLE_TYPES = (functools.partial, type(functools.lru_cache(len)))
 DESCRIPTORS = types.MethodDescriptorType | types.WrapperDescriptorType | types.ClassMethodDescriptorType
-EXPENSIVE = 1 << 20  # bytes of an array that takes a millisecond to read, and more from a disk
+EXPENSIVE = 1 << 20  # bytes of an array that takes a millisecond to read, and more from a disk; also of text and bytes
 _BOUND = types.BuiltinFunctionType | types.MethodWrapperType
 FOLDERS = re.compile(r"^penstock\.(dataset|elements)\.(?:arguments|chunks|leaves|methods|nested|readers)\.")
 """Folders that fingerprints leave out: `penstock.dataset.readers.records` counts as `penstock.dataset.records`."""
@@ -79,7 +81,10 @@ def identity(value: Any, depth: int = _DEEPEST) -> Iterator[Any]:
     `__call__`. Arrays beyond 64 MiB count in part, so that a memory map is not read as a whole; a large array is read
     only when the data is converted to text (`repr`).
     """
-    if value is None or isinstance(
+    if type(value) in (str, bytes, bytearray) and len(value) > EXPENSIVE:
+        content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        yield (type(value).__qualname__, len(value), digest(content))
+    elif value is None or isinstance(
         value, bool | int | float | complex | str | bytes | np.generic | np.dtype | Structure
     ):
         yield repr(value)
@@ -105,6 +110,10 @@ def _composite(value: Any, depth: int) -> Iterator[Any]:
         yield value.__name__
     elif isinstance(value, enum.Enum):
         yield f"{type(value).__qualname__}.{value.name}"
+    elif type(value) is dict and _are_small([*value, *value.values()]):  # such as a vocabulary
+        keys, items = (map("[{}]".format, map(repr, map(repr, each))) for each in (value, value.values()))
+        pairs = sorted(zip(keys, items, strict=True), key=itemgetter(0))
+        yield _Told(f"('dict', [{', '.join(map('(%s, %s)'.__mod__, pairs))}])")
     elif issubclass(type(value), Mapping):
         items = [(described(key), described(item)) for key, item in cast("Mapping[Any, Any]", value).items()]
         yield (type(value).__qualname__, sorted(items, key=lambda item: repr(item[0])))
@@ -213,13 +222,22 @@ def _is_constant(name: str, used: Any) -> bool:
     return used is not None and name.isupper() and not name.startswith("_") and not isinstance(used, types.ModuleType)
 
 
+def _are_small(values: Collection[Any]) -> bool:
+    """Return whether all values are numbers or texts that can be told as they are."""
+    kinds = set(map(type, values))
+    if not kinds <= _SCALARS:
+        return False
+    return kinds.isdisjoint(_TEXTS) or all(len(value) <= EXPENSIVE for value in values if type(value) in _TEXTS)
+
+
 def _one_deeper(depth: int) -> Callable[[Any], Any]:
     def described(value: Any) -> Any:
         kind = type(value)
-        if kind in _SCALARS:
+        if _are_small([value]):
             return _Told(repr([repr(value)]))
-        if (kind is tuple or kind is list) and depth > 1 and _SCALARS.issuperset(map(type, value)):
-            return _Told(repr([(kind.__qualname__, [[repr(item)] for item in value])]))
+        if (kind is tuple or kind is list) and depth > 1 and _are_small(value):
+            items = "], [".join(map(repr, map(repr, value)))  # as lists in a list, which take eight times as long
+            return _Told(f"[({kind.__qualname__!r}, [{f'[{items}]' if value else ''}])]")
         return list(identity(value, depth - 1))
 
     return described

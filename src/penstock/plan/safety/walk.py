@@ -229,10 +229,10 @@ class Walk:
         An object from a collection, a loop or a call is unknown where its method is called, as is an array passed to a
         function.
         """
-        seen = set[int]()
-        while left := [key for key in self._reached if key not in seen]:
+        seen = 0
+        while left := list(islice(self._reached, seen, None)):
+            seen += len(left)
             for key in left:
-                seen.add(key)
                 thing = self._reached[key]
                 if isinstance(thing, (types.FunctionType, *_PLAIN)) or is_library(type(thing).__module__):
                     continue
