@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
 import random
 import re
 import resource
@@ -512,3 +513,15 @@ def test_exceptions_and_elements_whose_own_methods_fail_come_after_all_elements_
         with pytest.raises(error):
             made.extend(it)
         assert made == list(range(30))
+
+
+def test_a_function_that_breaks_the_process_for_good_is_named_instead_of_waited_for():
+    def breaks(x):
+        if x == 30:
+            pickle.dumps = None  # no answer can be sent any longer
+        return int(x)
+
+    it, made = D.range(40).map(breaks).batch(1).with_options(ISOLATED).iterator(), []
+    with pytest.raises(WorkerDiedError, match="batch 3|row 3"):
+        made.extend(int(batch[0]) for batch in it)
+    assert made == list(range(len(made)))

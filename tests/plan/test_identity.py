@@ -194,7 +194,10 @@ def test_values_in_tables_are_told_as_other_values(value):
     assert repr(mapping) == repr(("dict", [(list(identity("key")), list(identity(value)))]))
 
 
-@given(st.dictionaries(PLAIN.filter(lambda key: key == key), PLAIN, max_size=6))
+KEYS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+
+
+@given(st.dictionaries(KEYS, PLAIN, max_size=6))
 def test_mappings_of_plain_values_are_told_as_those_of_others(mapping):
     (told,) = identity(mapping)
     items = [(list(identity(key)), list(identity(value))) for key, value in mapping.items()]

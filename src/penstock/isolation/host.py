@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -103,10 +105,10 @@ class HostedRun:
 
     def start(self) -> None:
         """Begin."""
-        worker_thread(self._listen).start()
+        worker_thread(_or_end, self._listen).start()
 
     def _listen(self) -> None:
-        maker = worker_thread(self._make)
+        maker = worker_thread(_or_end, self._make)
         maker.start()
         with suppress(EOFError, OSError):
             for message in self._line.receive():
@@ -201,6 +203,15 @@ class HostedRun:
         if items:
             blame_given(error, plan, int(piece.ids[0]))
         return _NotPackedError(error, int(piece.after) - 1 if plan.indexed else 0)
+
+
+def _or_end(work: Callable[[], None]) -> None:
+    """Work; if that fails, end the process, which its parent sees: without an answer, the consumer would wait."""
+    try:
+        work()
+    except BaseException:  # noqa: BLE001 - whatever functions of the pipeline have done to this process
+        traceback.print_exc()
+        os._exit(1)
 
 
 class _NotPackedError(Exception):
