@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import array
+import contextlib
 import functools
 import operator
+import random
 import threading
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, UserDict, UserList, defaultdict, deque
+from types import SimpleNamespace
 
 import numpy as np
+import PIL.Image
 import pytest
 
 import penstock as ps
@@ -101,7 +106,30 @@ def writers():  # noqa: C901 - one function after another
         state.__dict__.update(v=x)
         return state.v
 
+    held = [SimpleNamespace(v=0, drawn=random.Random(0)), deque([0]), array.array("q", [0]), UserDict(), UserList([0])]
+
+    def of_namespace(x):
+        for each in held[:1]:
+            each.v = x
+        return held[0].v
+
+    def into_item(at, x):
+        for each in held[at : at + 1]:
+            each[0] = x
+        return held[at][0]
+
+    def drawing(x):
+        for each in held[:1]:
+            each.drawn.seed(x)
+        return held[0].drawn.random()
+
     return {
+        "a namespace": of_namespace,
+        "an item of a deque": functools.partial(into_item, 1),
+        "an array of Python": functools.partial(into_item, 2),
+        "a UserDict": functools.partial(into_item, 3),
+        "a UserList": functools.partial(into_item, 4),
+        "a generator": drawing,
         "arguments": lambda x: forward(write, state, x),
         "named arguments": lambda x: forward(write, state=state, x=x),
         "starred": lambda x: write(*(state, x)),
@@ -130,6 +158,65 @@ def test_a_write_by_another_name_is_seen_at_the_first_two_calls(name):
     assert calls.turns is not None
 
 
+class Restoring:
+    """Writes into itself under decorators, and restores what was there, so that no call is seen to change it."""
+
+    def __init__(self):
+        self.mode = None
+
+    @contextlib.contextmanager
+    def using(self, x):
+        self.mode = x
+        yield
+        self.mode = None
+
+    def in_a_context(self, x):
+        with self.using(x):
+            return self.mode
+
+
+def noted(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return call
+
+
+class Noted:
+    def __init__(self):
+        self.mode = None
+
+    @noted
+    def put(self, x):
+        self.mode = x
+
+    def between(self, x):
+        self.put(x)
+        made = self.mode
+        self.put(None)
+        return made
+
+
+@contextlib.contextmanager
+def using(of, x):
+    of.mode = x
+    yield
+    of.mode = None
+
+
+def given_as_argument(restoring, x):
+    with using(restoring, x):
+        return restoring.mode
+
+
+@pytest.mark.parametrize(
+    "function", [Restoring().in_a_context, Noted().between, functools.partial(given_as_argument, Restoring())]
+)
+def test_a_write_under_a_decorator_is_seen_in_the_code(function):
+    assert Calls(function, None).turns is not None
+
+
 def readers():
     """Return functions that share objects and change none, or change those of their thread or call alone."""
     states, kept, mine = [State(1), State(2)], {}, threading.local()
@@ -148,7 +235,11 @@ def readers():
         each.v = x + states[0].v
         return each.v
 
+    image, vectorized = PIL.Image.new("L", (4, 4), 3), np.vectorize(lambda x: x + 1)
+
     return {
+        "an image": lambda x: image.resize((2, 2)).getpixel((0, 0)) + x,
+        "np.vectorize": lambda x: int(vectorized(x)),
         "reads": lambda x: sum(each.v for each in states) + x,
         "remembers": remembers,
         "its thread": of_thread,

@@ -20,6 +20,8 @@ class Hazard(NamedTuple):
     here: bool = False
 
 
+PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
+"""Types of objects that nothing changes, and classes."""
 NAMED: dict[tuple[str, str], str] = {
     ("socket", "socket"): "an open socket",
     ("zipfile", "ZipFile"): "an open zip archive",
@@ -89,6 +91,10 @@ PROCESS_WIDE = {
     ("warnings", "catch_warnings"): "changes the filters of warnings",
 }
 """Functions and classes, by module and name, whose calls change what all threads share."""
+
+
+FILLED_ONCE = {("pandas", "_interleaved_dtype")}
+"""Attributes of libraries' objects that their own methods fill, whoever comes first, with one and the same value."""
 
 
 def hazard_of(thing: Any, name: str) -> Hazard | None:

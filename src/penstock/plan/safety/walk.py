@@ -6,7 +6,6 @@ itself. Nothing is run, and no attribute is computed.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import threading
 import types
@@ -23,7 +22,6 @@ from penstock.plan.safety.attributes import (
     bound_in,
     class_attribute,
     defaults_of,
-    dict_of,
     function_behind,
     is_library,
     known_if_there,
@@ -35,6 +33,7 @@ from penstock.plan.safety.attributes import (
 )
 from penstock.plan.safety.hazards import (
     LIST_WRITERS,
+    PLAIN,
     PROCESS_WIDE,
     WRITERS,
     Hazard,
@@ -42,20 +41,18 @@ from penstock.plan.safety.hazards import (
     grown_by,
     hazard_of,
     is_for_threads,
-    process_wide,
 )
 from penstock.plan.safety.instructions import ABSENT, Known, follow, has_code_within, in_cell
+from penstock.plan.safety.scope import FunctionScope
 from penstock.plan.safety.watch import is_watched, kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
 _MOST_ITEMS = 32  # items of a collection that are examined
 _DEEPEST = 4  # collections within collections
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
 COLLECTIONS = (list, tuple, dict, set, frozenset, deque, OrderedDict, defaultdict)
 _BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 CACHED = (functools.cached_property, type(functools.lru_cache(len)))
-DYNAMIC = frozenset(["getattr", "setattr", "vars", "globals", "locals", "exec", "eval", "__import__"])
 
 
 class Walk:
@@ -114,7 +111,7 @@ class Walk:
         if isinstance(thing, types.FunctionType):
             self._follow(thing, {})
         elif isinstance(thing, types.MethodType):
-            self._method(cast("Any", thing.__func__), Known(thing.__self__, "self"))
+            self.method(cast("Any", thing.__func__), Known(thing.__self__, "self"))
         elif isinstance(thing, functools.partial):
             self._partial(cast("functools.partial[Any]", thing), depth)
         elif isinstance(thing, CACHED):
@@ -127,7 +124,7 @@ class Walk:
                 self._called_on(Known(owner, known.name), thing.__name__)
         elif isinstance(thing, type):
             self.constructs(thing, [], {})
-        elif not isinstance(thing, (*_PLAIN, types.ModuleType)):
+        elif not isinstance(thing, (*PLAIN, types.ModuleType)):
             self._call_object(known)
 
     def call_given(
@@ -137,8 +134,10 @@ class Walk:
 
         A constant alone is the key of a value that the function makes once, as a rule.
         """
+        if isinstance(wrapped := getattr(function, "__wrapped__", None), types.FunctionType):
+            self.call_given(wrapped, given, named, own)
         names = arguments_by_name(function, [own, *given] if own is not None else given, named)
-        changeable = [known for known in names.values() if known is not own and not isinstance(known.thing, _PLAIN)]
+        changeable = [known for known in names.values() if known is not own and not isinstance(known.thing, PLAIN)]
         if changeable:
             self._read_once(function, names, None if own is None else own.thing)
 
@@ -160,8 +159,10 @@ class Walk:
     def _call_object(self, known: Known) -> None:
         self._reached[id(known.thing)] = known.thing
         method = class_attribute(type(known.thing), "__call__")
-        if isinstance(method, types.FunctionType):
-            self._method(method, Known(known.thing, "self"))
+        if isinstance(known.thing, np.vectorize):  # its own code writes only while it is made
+            self.reaches(Known(known.thing.pyfunc, known.name))
+        elif isinstance(method, types.FunctionType):
+            self.method(method, Known(known.thing, "self"))
         elif callable(known.thing):
             self.is_known = False
 
@@ -187,14 +188,15 @@ class Walk:
         else:
             self.call(Known(function, "partial"), depth=depth - 1)
 
-    def _method(self, function: Any, own: Known) -> None:
+    def method(self, function: Any, own: Known) -> None:
         """Follow a function as a method of an object."""
         if not isinstance(function, types.FunctionType):
             if isinstance(function, (functools.partialmethod, *CACHED)):
                 self.is_known = False
             return
-        library = is_library(type(own.thing).__module__)
-        if library:
+        if isinstance(wrapped := getattr(function, "__wrapped__", None), types.FunctionType):
+            self.method(wrapped, own)
+        if is_library(type(own.thing).__module__):
             self.is_known = False  # its own module may do more than can be followed
         if (function.__module__ or "").startswith("penstock."):
             return
@@ -221,7 +223,7 @@ class Walk:
         closed = {name: Known(in_cell(cell), name) for name, cell in cells.items() if in_cell(cell) is not ABSENT}
         known = defaults_of(function) | closed | names
         if known or code.co_names or code.co_freevars or has_code_within(code):  # else it uses its arguments alone
-            follow(code, known, _Scope(self, function, cells, own), frozenset(cells))
+            follow(code, known, FunctionScope(self, function, cells, own), frozenset(cells))
 
     def _look_at_what_is_not_followed(self, function: Any) -> None:
         """Assume that every name in the code applies to every object of the user's that was reached.
@@ -234,14 +236,14 @@ class Walk:
             seen += len(left)
             for key in left:
                 thing = self._reached[key]
-                if isinstance(thing, (types.FunctionType, *_PLAIN)) or is_library(type(thing).__module__):
+                if isinstance(thing, (types.FunctionType, *PLAIN)) or is_library(type(thing).__module__):
                     continue
                 for name in sorted(self.names):
                     if (own := own_attribute(thing, name)) is not ABSENT:
                         self.reaches(Known(own, f"{type(thing).__name__}.{name}"))
                     method = function_behind(class_attribute(type(thing), name))
                     if isinstance(method, types.FunctionType):
-                        self._method(method, Known(thing, type(thing).__name__))
+                        self.method(method, Known(thing, type(thing).__name__))
         for known in list(self.contents.values()):
             if self.names & (WRITERS if isinstance(known.thing, np.ndarray) else LIST_WRITERS):
                 self.found(known.thing, f"may write into `{known.name}`")
@@ -254,8 +256,7 @@ class Walk:
         self._uses[id(thing)] += 1
         if isinstance(thing, np.ndarray | list | bytearray):
             self.contents.setdefault(id(thing), known)
-        self.found(thing, process_wide(thing))
-        if isinstance(thing, (*_PLAIN, np.ndarray)):
+        if isinstance(thing, (*PLAIN, np.ndarray)):
             return
         if id(thing) in self._reached:
             return
@@ -289,7 +290,7 @@ class Walk:
             return
         items = known.thing.values() if isinstance(known.thing, dict) else known.thing
         for item in islice(list(items), _MOST_ITEMS):
-            if not isinstance(item, (*_PLAIN, np.ndarray)):
+            if not isinstance(item, (*PLAIN, np.ndarray)):
                 self.reaches(Known(item, f"{known.name}[...]"), depth=depth - 1)
 
     def attribute(self, known: Known, name: str, scope: types.FunctionType) -> Known | None:
@@ -297,7 +298,8 @@ class Walk:
         thing = known.thing
         if isinstance(thing, types.ModuleType):
             self.for_threads |= thing is threading
-            self.found(thing, PROCESS_WIDE.get((thing.__name__, name)))
+            if not is_library(scope.__module__):
+                self.found(thing, PROCESS_WIDE.get((thing.__name__, name)))
             found = getattr(np, name, ABSENT) if thing is np else vars(thing).get(name, ABSENT)  # NumPy loads late
             if is_library(thing.__name__) and not isinstance(found, types.ModuleType):
                 found = ABSENT
@@ -319,7 +321,7 @@ class Walk:
             if not may_follow(function, thing, scope):
                 self.is_known = False
                 return ABSENT
-            self._method(function, Known(thing, known.name))
+            self.method(function, Known(thing, known.name))
             return bound_in(found, thing)
         if isinstance(found, types.MethodDescriptorType | types.WrapperDescriptorType):
             self._called_on(known, name)
@@ -333,66 +335,3 @@ class Walk:
         elif grown_by(known.thing, method):
             self._growths[id(known.thing)] += 1
             self._grown[id(known.thing)] = known
-
-
-class _Scope:
-    """The receiver of the findings in one function."""
-
-    def __init__(self, walk: Walk, function: types.FunctionType, cells: dict[str, types.CellType], own: Any) -> None:
-        self._walk = walk
-        self._function = function
-        self._cells = cells
-        self._own = own
-
-    def global_of(self, name: str) -> Known | None:
-        found = self._function.__globals__.get(name, type if name == "type" else ABSENT)
-        if found is ABSENT and name in DYNAMIC:
-            self._walk.is_known = False
-            found = getattr(builtins, name)
-        return known_if_there(found, name)
-
-    def reaches(self, known: Known) -> None:
-        if known.thing is not self._own:
-            self._walk.reaches(known)
-
-    def attribute(self, known: Known, name: str) -> Known | None:
-        return self._walk.attribute(known, name, self._function)
-
-    def called(self, function: Known, given: list[Known | None], named: dict[str, Known]) -> Known | None:
-        """Examine a call by what it is given, and return its result: names from `globals()` and `vars()`, a type."""
-        thing, own = function.thing, None
-        if thing is globals:
-            return Known(self._function.__globals__, "globals()")
-        if (thing is vars or thing is type) and len(given) == 1 and (of := given[0]) is not None:
-            return Known(dict_of(of.thing) if thing is vars else type(of.thing), f"{thing.__name__}({of.name})")
-        if isinstance(thing, types.MethodType):
-            own, thing = Known(thing.__self__, function.name.rpartition(".")[0]), thing.__func__
-        if isinstance(thing, types.FunctionType) and not is_library(thing.__module__):
-            self._walk.call_given(thing, given, named, own)
-        elif isinstance(thing, type) and not is_library(thing.__module__):
-            self._walk.constructs(thing, given, named)
-        return None
-
-    def parent_method(self, known: Known, name: str) -> None:
-        cell, mro = self._cells.get("__class__"), type(known.thing).__mro__
-        cls = None if cell is None else in_cell(cell)
-        for each in mro[mro.index(cls) + 1 :] if cls in mro else ():
-            if isinstance(found := vars(each).get(name), types.FunctionType):
-                if may_follow(found, known.thing, self._function):
-                    self._walk._method(found, known)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-                return
-
-    def writes(self, known: Known, what: str) -> None:
-        if is_for_threads(known.thing):
-            self._walk.for_threads = True
-        else:
-            self._walk.found(known.thing, f"writes `{what}`")
-
-    def writes_item(self, known: Known, *, again: bool, constant: bool) -> None:
-        caches = isinstance(known.thing, dict) and not (again or constant)  # one item is stored under its own key
-        if not caches and not isinstance(known.thing, (*_PLAIN, tuple)):
-            self._walk.found(known.thing, f"writes into `{known.name}`")
-
-    def writes_name(self, name: str) -> None:
-        owner: Any = self._cells.get(name, self._function.__globals__)
-        self._walk.found(owner, f"writes the variable `{name}`")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import array
 import gc
+import random
 import sys
 import types
 import zlib
-from collections import deque
+from collections import UserDict, UserList, deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, cast
@@ -22,6 +24,7 @@ _MOST_ITEMS = 256
 _DEEPEST = 8  # attributes and items within others
 _MOST_STATES = 2048
 _MOST_BYTES = 1 << 24  # of arrays that are compared
+_HOLDS_BYTES = (bytearray, array.array)
 _PLAIN = frozenset([type(None), bool, int, float, complex, str, bytes])
 _WATCHED = 8
 """Calls after which results that something else holds, such as rows of a table, count as constant."""
@@ -179,7 +182,7 @@ def _attributes(thing: Any) -> dict[str, Any]:
 def is_looked_into(thing: Any) -> bool:
     """Return whether the attributes or items of an object are looked at: of containers, and of the user's objects."""
     cls = type(thing)
-    if issubclass(cls, dict | list | tuple | deque):
+    if issubclass(cls, dict | list | tuple | deque | UserDict | UserList | types.SimpleNamespace):
         return True
     is_other = issubclass(cls, type | types.ModuleType | types.FunctionType | np.ndarray | np.generic)
     return not is_other and cls.__dictoffset__ != 0 and (is_torch_module(thing) or not is_library(cls.__module__))
@@ -187,7 +190,7 @@ def is_looked_into(thing: Any) -> bool:
 
 def is_watched(thing: Any) -> bool:
     """Return whether a call may be seen to change an object, its attributes or its items."""
-    return is_tensor(thing) or is_looked_into(thing)
+    return is_tensor(thing) or is_looked_into(thing) or isinstance(thing, (*_HOLDS_BYTES, random.Random))
 
 
 def is_tensor(thing: Any) -> bool:
@@ -216,16 +219,18 @@ def _first_items(thing: dict[Any, Any]) -> list[tuple[Any, Any]]:
 
 
 def _content(thing: Any) -> Any:
-    """Return a value that changes when an array, tensor or list is modified; `None` for other objects."""
+    """Return a value that changes when an array, tensor, list or generator is modified; `None` for other objects."""
     if is_tensor(thing):
         array = _in_memory(thing)
         return _writes_of(thing), None if array is None else _sum_of(array)
     if isinstance(thing, np.ndarray) and not isinstance(thing, np.memmap | np.ma.MaskedArray):
         return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
-    if isinstance(thing, bytearray):
-        return zlib.crc32(thing)
-    if isinstance(thing, list):
-        return list(islice(thing, _MOST_ITEMS))
+    if isinstance(thing, _HOLDS_BYTES):
+        return zlib.crc32(memoryview(thing).cast("B")[:WHOLE])
+    if isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
+        return hash(thing.getstate())
+    if isinstance(thing, list | deque):
+        return list(islice(list(thing), _MOST_ITEMS))
     return None
 
 
