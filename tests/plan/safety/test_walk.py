@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import heapq
-import io
-import os
 import random
 import sqlite3
 import threading
 import types
-from contextlib import redirect_stdout
 from typing import Any
-from warnings import catch_warnings
 
 import numpy as np
 import pytest
@@ -382,28 +377,6 @@ def seeds_numpy(x):
     return np.random.random()  # noqa: NPY002
 
 
-def redirects(x):
-    with contextlib.redirect_stdout(io.StringIO()) as text:
-        print(x)
-    return text.getvalue()
-
-
-def redirects_by_name(x):
-    with redirect_stdout(io.StringIO()) as text:
-        print(x)
-    return text.getvalue()
-
-
-def changes_the_folder(x):
-    os.chdir(x)
-    return os.listdir()
-
-
-def filters_warnings(x):
-    with catch_warnings():
-        return x
-
-
 def calls_a_method_that_sets(x):
     STATE.__setitem__("a", x)
     return STATE["a"]
@@ -438,7 +411,6 @@ def reads_names(x):
         *(fills_an_item, writes_an_item_of_an_item, writes_an_attribute_of_an_item, writes_under_a_kept_key),
         *(writes_under_a_named_key, stores_by_another, keeps_a_heap, writes_globals, writes_names_of_an_object),
         *(adds_what_a_call_by_name_returns, writes_what_is_opened, seeds_python, seeds_numpy, calls_a_method_that_sets),
-        *(redirects, redirects_by_name, changes_the_folder, filters_warnings),
         functools.partial(lambda kept, x: kept.__setitem__("a", x), STATE),
     ],
 )

@@ -20,7 +20,7 @@ class Hazard(NamedTuple):
     here: bool = False
 
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
+UNCHANGING = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
 """Types of objects that nothing changes, and classes."""
 NAMED: dict[tuple[str, str], str] = {
     ("socket", "socket"): "an open socket",

@@ -7,7 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from penstock.plan.safety.attributes import dict_of, is_library, known_if_there, may_follow
-from penstock.plan.safety.hazards import FILLED_ONCE, PLAIN, is_for_threads, process_wide
+from penstock.plan.safety.hazards import FILLED_ONCE, UNCHANGING, is_for_threads, process_wide
 from penstock.plan.safety.instructions import ABSENT, Known, in_cell
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class FunctionScope:
 
     def writes_item(self, known: Known, *, again: bool, constant: bool) -> None:
         caches = isinstance(known.thing, dict) and not (again or constant)  # one item is stored under its own key
-        if not caches and not isinstance(known.thing, (*PLAIN, tuple)):
+        if not caches and not isinstance(known.thing, (*UNCHANGING, tuple)):
             self._walk.found(known.thing, f"writes into `{known.name}`")
 
     def writes_name(self, name: str) -> None:

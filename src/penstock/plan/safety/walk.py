@@ -33,8 +33,8 @@ from penstock.plan.safety.attributes import (
 )
 from penstock.plan.safety.hazards import (
     LIST_WRITERS,
-    PLAIN,
     PROCESS_WIDE,
+    UNCHANGING,
     WRITERS,
     Hazard,
     changed_by,
@@ -124,7 +124,7 @@ class Walk:
                 self._called_on(Known(owner, known.name), thing.__name__)
         elif isinstance(thing, type):
             self.constructs(thing, [], {})
-        elif not isinstance(thing, (*PLAIN, types.ModuleType)):
+        elif not isinstance(thing, (*UNCHANGING, types.ModuleType)):
             self._call_object(known)
 
     def call_given(
@@ -137,7 +137,7 @@ class Walk:
         if isinstance(wrapped := getattr(function, "__wrapped__", None), types.FunctionType):
             self.call_given(wrapped, given, named, own)
         names = arguments_by_name(function, [own, *given] if own is not None else given, named)
-        changeable = [known for known in names.values() if known is not own and not isinstance(known.thing, PLAIN)]
+        changeable = [known for known in names.values() if known is not own and not isinstance(known.thing, UNCHANGING)]
         if changeable:
             self._read_once(function, names, None if own is None else own.thing)
 
@@ -236,7 +236,7 @@ class Walk:
             seen += len(left)
             for key in left:
                 thing = self._reached[key]
-                if isinstance(thing, (types.FunctionType, *PLAIN)) or is_library(type(thing).__module__):
+                if isinstance(thing, (types.FunctionType, *UNCHANGING)) or is_library(type(thing).__module__):
                     continue
                 for name in sorted(self.names):
                     if (own := own_attribute(thing, name)) is not ABSENT:
@@ -256,7 +256,7 @@ class Walk:
         self._uses[id(thing)] += 1
         if isinstance(thing, np.ndarray | list | bytearray):
             self.contents.setdefault(id(thing), known)
-        if isinstance(thing, (*PLAIN, np.ndarray)):
+        if isinstance(thing, (*UNCHANGING, np.ndarray)):
             return
         if id(thing) in self._reached:
             return
@@ -290,7 +290,7 @@ class Walk:
             return
         items = known.thing.values() if isinstance(known.thing, dict) else known.thing
         for item in islice(list(items), _MOST_ITEMS):
-            if not isinstance(item, (*PLAIN, np.ndarray)):
+            if not isinstance(item, (*UNCHANGING, np.ndarray)):
                 self.reaches(Known(item, f"{known.name}[...]"), depth=depth - 1)
 
     def attribute(self, known: Known, name: str, scope: types.FunctionType) -> Known | None:
