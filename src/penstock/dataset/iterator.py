@@ -164,7 +164,7 @@ class Iterator(Watching, Closing, Generic[T]):
         run = cast("Run", self._run)
         if self._last >= self._look_at or run.session.budget.unsaid:
             self._look(run)
-        if self._warn is not None and run.is_parallel:
+        if self._warn is not None and run.is_parallel and self._received > 1:  # two calls were compared
             self._warn_of_threads(self._warn)
 
     def _taken(self) -> Any:
