@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(300)  # one program reads files of all formats
 def outcomes():
     """How many damaged files of each format gave data and errors, and what the program said of its own failure."""
     names = [name for name in FORMATS if find_spec(FORMATS[name].needs)]
-    call = [sys.executable, "-m", "tests.sources.mutations", "--seed=0", "60", *names]
+    call = [sys.executable, "-m", "tests.sources.mutations", "--seed=0", "24", *names]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)
     return dict(pair for line in done.stdout.splitlines() for pair in json.loads(line).items()), done.stderr
 
@@ -32,5 +32,5 @@ def test_damaged_files_keep_their_promise_or_raise_an_error_with_its_place(name,
     told, failure = outcomes
     assert name in told, failure
     told = told[name]
-    assert told.get("error", 0) > 10 or name == "index"  # which is made again
+    assert told.get("error", 0) > 4 or name == "index"  # which is made again
     assert set(told) <= {"data", "error"}

@@ -75,7 +75,7 @@ def test_functions_of_one_operand(name):
 @pytest.mark.parametrize("function", [*TWO.values(), *OPERATORS.values()], ids=[*TWO, *OPERATORS])
 def test_functions_of_two_operands(function):
     for one, other in PAIRS if function in TRIED.values() else PAIRS[::2]:
-        for shape in SHAPES:
+        for shape in SHAPES if one == other else SHAPES[::2]:
             if function is operator.pow and not shape and one == other == "i8":
                 continue  # Python's integers have no end
             x = numbers((ROWS, *shape), one)
@@ -88,8 +88,8 @@ def test_functions_of_two_operands(function):
 
 @pytest.mark.parametrize("function", TRIED.values(), ids=TRIED)
 def test_functions_of_an_operand_and_a_constant(function):
-    for dtype in ("f4", "f8"):
-        for shape in SHAPES[:-1]:
+    for dtype, shapes in (("f4", SHAPES[:-1]), ("f8", SHAPES[:1])):
+        for shape in shapes:
             x = numbers((ROWS, *shape), dtype)
             for constant in CONSTANTS:
                 check(lambda x: function(x, constant), x)  # noqa: B023
