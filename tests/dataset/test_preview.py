@@ -13,12 +13,13 @@ import penstock as ps
 from penstock.dataset import preview
 from penstock.testing.alike import same
 from penstock.testing.plans import datasets
+from tests.draws import draws
 
 D = ps.Dataset
 
 
 @given(datasets())
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 def test_the_head_is_the_beginning_of_epoch_0(ds):
     with ds.iterator(epoch=0) as it:
         expected = list(islice(it, 3))
@@ -27,7 +28,7 @@ def test_the_head_is_the_beginning_of_epoch_0(ds):
 
 
 @given(datasets())
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 def test_every_dataset_and_iterator_has_a_display(ds):
     html = ds._repr_html_()
     assert html.startswith('<div class="penstock">')

@@ -12,6 +12,7 @@ from penstock.dryrun.dry_run import DryRun
 from penstock.elements.spec import ArraySpec
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.plans import datasets
+from tests.draws import draws
 
 INT = ArraySpec((), np.dtype(np.int64))
 
@@ -75,7 +76,7 @@ def test_an_empty_dataset_is_not_run():
 
 
 @given(datasets(seeded=False))
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 def test_a_dry_run_works_on_any_plan(ds):
     stages = tried(ds)
     assert [stage.error for stage in stages] == [None] * len(stages)

@@ -12,6 +12,7 @@ from penstock.dryrun.row_trace import input_of, trace_input, trace_row, trace_st
 from penstock.testing.laws import difference
 from penstock.testing.plans import datasets
 from penstock.testing.streams import streams
+from tests.draws import draws
 
 D = ps.Dataset
 
@@ -21,7 +22,7 @@ def noisy(x, *, rng):
 
 
 @given(datasets(), st.sampled_from([0, 0, 2]), st.data())
-@settings(max_examples=80)
+@settings(max_examples=draws(80))
 def test_the_last_stage_of_a_row_makes_the_element(ds, epoch, data):
     if not len(ds):
         return
@@ -34,7 +35,7 @@ def test_the_last_stage_of_a_row_makes_the_element(ds, epoch, data):
 
 
 @given(streams(), st.data())
-@settings(max_examples=80)
+@settings(max_examples=draws(80))
 def test_the_last_stage_of_a_stream_makes_the_element(ds, data):
     wanted = list(ds.iterator(epoch=0))
     if not wanted:

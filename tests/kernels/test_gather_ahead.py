@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.kernels import Pool, SideThread, gather
+from tests.draws import draws
 
 POOL, SIDE = Pool(1 << 24), SideThread()
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 30), st.lists(st.integers(0, 3000), max_size=3))
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_batches_are_those_gathered_one_by_one(batch, length, count, widths):
     draw = np.random.default_rng(length)
     sources = [draw.integers(0, 99, (length, width), np.uint8) for width in widths]

@@ -9,6 +9,7 @@ import penstock as ps
 from penstock.plan.graph import post_order
 from penstock.testing.plans import datasets
 from penstock.testing.streams import streams
+from tests.draws import draws
 
 D = ps.Dataset
 
@@ -18,7 +19,7 @@ def one_of_these():
 
 
 @given(one_of_these())
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_a_dataset_does_not_differ_from_itself(ds):
     found = ds.diff(ds)
     assert not found
@@ -27,7 +28,7 @@ def test_a_dataset_does_not_differ_from_itself(ds):
 
 
 @given(one_of_these(), one_of_these())
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_the_difference_is_symmetric_and_counts_every_operation(one, other):
     found, back = one.diff(other), other.diff(one)
     assert (found.added, found.removed) == (back.removed, back.added)
@@ -40,7 +41,7 @@ def test_the_difference_is_symmetric_and_counts_every_operation(one, other):
 
 
 @given(one_of_these(), one_of_these())
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_plans_without_a_difference_have_one_fingerprint(one, other):
     counted = [each for each in one.diff(other).operations if each.kind != "equal" and each.counted]
     if not counted:
@@ -48,7 +49,7 @@ def test_plans_without_a_difference_have_one_fingerprint(one, other):
 
 
 @given(one_of_these())
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_an_operation_at_the_end_is_added_or_removed(ds):
     longer = ds.skip(1)
     assert (ds.diff(longer).added, ds.diff(longer).removed) == (("skip(1)",), ())

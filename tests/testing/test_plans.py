@@ -10,7 +10,7 @@ from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.draft import LONGEST
 from penstock.testing.plans import datasets
-from tests.draws import draw_until
+from tests.draws import draw_until, draws
 
 OPERATIONS = {
     *("map", "batch", "shuffle", "repeat", "take", "skip", "shard", "slice", "enumerate", "concatenate", "zip"),
@@ -21,7 +21,7 @@ OPERATIONS = {
 
 
 @given(datasets())
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_random_plans_are_short_finite_and_seeded(ds):
     assert 0 <= len(ds) <= LONGEST
     assert ds.options().seed is not None
@@ -29,7 +29,7 @@ def test_random_plans_are_short_finite_and_seeded(ds):
 
 
 @given(datasets(depth=0, seeded=False))
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 def test_random_plans_of_depth_zero_are_sources(ds):
     assert ds.options().seed is None
     assert sum(1 for _ in post_order(ds._plan)) <= 3  # a source without end is cut; and the options

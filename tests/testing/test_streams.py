@@ -7,7 +7,7 @@ from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.draft import LONGEST
 from penstock.testing.streams import streams
-from tests.draws import draw_until
+from tests.draws import draw_until, draws
 
 OPERATIONS = {
     *("filter", "scan", "take_while", "unique", "map", "batch", "enumerate", "shuffle", "take", "skip", "shard"),
@@ -34,7 +34,7 @@ RULES = {"trace_map", "trace_filter"}
 
 
 @given(streams())
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_random_streams_are_short_and_seeded(ds):
     assert not ds._plan.indexed
     assert ds.options().seed is not None

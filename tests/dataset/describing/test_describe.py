@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as arrays
 import penstock as ps
 from penstock.core.errors import CursorError, PlanError
 from penstock.dataset.describing import describe
+from tests.draws import draws
 
 D = ps.Dataset
 
@@ -34,7 +35,7 @@ def sample(i):
 
 
 @given(arrays.arrays(np.float64, arrays.array_shapes(max_dims=2, max_side=40)))
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 def test_figures_of_floats_are_those_of_numpy(array):
     leaf = D.from_tensor_slices(array).describe()[""] if array.ndim else None
     assert leaf is not None
@@ -50,7 +51,7 @@ def test_figures_of_floats_are_those_of_numpy(array):
 
 
 @given(arrays.arrays(st.sampled_from(["i8", "u1", "?"]), arrays.array_shapes(max_dims=1, max_side=60)))
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 def test_figures_of_integers_and_their_classes_are_those_of_numpy(array):
     leaf = D.from_tensor_slices({"x": array}).batch(7).describe()["x"]
     assert (leaf.min, leaf.max, leaf.values) == (int(array.min()), int(array.max()), array.size)

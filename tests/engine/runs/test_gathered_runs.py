@@ -15,6 +15,7 @@ from penstock.core.errors import ClosedError
 from penstock.engine.workers import native_thread
 from penstock.engine.workers.native_thread import NativeThread
 from penstock.testing.laws import same, verify_resume
+from tests.draws import draws
 
 INLINE = ps.Options(seed=3, executor="inline")
 AUTO = ps.Options(seed=3)
@@ -65,7 +66,7 @@ def test_gathering_continues_after_a_short_batch(monkeypatch):
 
 
 @given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 3), st.booleans())
-@settings(max_examples=30)
+@settings(max_examples=draws(30))
 def test_a_gathered_run_is_restored_at_every_step(count, size, skipped, drop):
     ds = ps.Dataset.from_tensor_slices(rows(count)).shuffle().skip(skipped).batch(size, drop_remainder=drop)
     verify_resume(ds.with_options(AUTO))

@@ -34,6 +34,7 @@ from penstock.ops.read.source import Read
 from penstock.plan.graph import rebuild
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.plans import datasets
+from tests.draws import draws
 
 COUNT = 20_000
 AHEAD = 2048  # items that are told of: more than the largest task has
@@ -234,7 +235,7 @@ def test_a_restored_iterator_announces_the_rows_that_it_reads(cold):
     assert told == read[len(read) - len(told) :]
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 @given(datasets(), st.integers(0, 40), st.integers(1, 30))
 def test_each_source_receives_its_own_rows(ds, low, count):
     plan = bind_seeds(ds._plan, 5)

@@ -18,6 +18,7 @@ from penstock.ops.order.shuffle_bytes import ShuffleBytes
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece
 from penstock.testing.laws import verify_determinism, verify_resume
+from tests.draws import draws
 from tests.plan.flows import assert_same, assert_streams, begun, elements_of, stream_of
 
 SIZES = st.lists(st.integers(0, 30), max_size=40)
@@ -39,7 +40,7 @@ def everything(x):
     return True
 
 
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 @given(SIZES, st.integers(1, 200))
 def test_every_element_comes_once_for_any_pieces_and_from_every_mark(sizes, buffer):
     elements = texts(sizes)

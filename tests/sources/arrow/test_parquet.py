@@ -20,6 +20,7 @@ from penstock.dataset.readers.tables import read_parquet
 from penstock.testing.alike import same
 from penstock.testing.laws import verify_determinism, verify_resume
 from penstock.testing.sources import verify_source
+from tests.draws import draws
 from tests.sources.damage import damaged_by_its_disk
 
 pa = pytest.importorskip("pyarrow")
@@ -173,7 +174,7 @@ def test_invalid_filters_are_refused_at_once(files):
 
 
 @given(data=st.data())
-@settings(max_examples=25)
+@settings(max_examples=draws(25))
 def test_rows_equal_those_of_the_table(tmp_path_factory, data):
     sizes = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=3))
     group = data.draw(st.integers(1, 20))
@@ -328,7 +329,7 @@ def test_a_pickled_source_has_no_decoded_rows(files):
 
 
 @given(st.integers(0, 1 << 30))
-@settings(max_examples=60)
+@settings(max_examples=draws(60))
 def test_a_damaged_file_yields_rows_or_an_error_that_names_it(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("damaged")
     path = folder / "a.parquet"

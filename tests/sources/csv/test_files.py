@@ -18,6 +18,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.dataset.readers.tables import read_csv
 from penstock.testing.laws import verify_resume
 from penstock.testing.sources import verify_source
+from tests.draws import draws
 from tests.sources.arrow.test_parquet import reported, source_of
 
 pa = pytest.importorskip("pyarrow")
@@ -50,7 +51,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_siz
 
 
 @given(rows=st.lists(st.tuples(CELLS, st.integers(-99, 99)), max_size=30), data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=draws(40))
 def test_files_of_pythons_csv_writer_are_read_back(tmp_path_factory, rows, data):
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
