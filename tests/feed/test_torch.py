@@ -207,20 +207,20 @@ def test_a_loop_over_a_dataloader_continues_from_the_state_of_the_feed(data):
 
 
 @pytest.mark.parametrize(
-    ("ds", "workers", "times"),
+    ("ds", "workers", "times", "begun"),
     [
-        (tens(), 2, 2),
-        (tens().shard_by_rank(rank=0, world=1), 2, 2),
-        (tens(), 1, 1),
+        (tens(), 2, 2, "fork"),
+        (tens().shard_by_rank(rank=0, world=1), 2, 2, "fork"),
+        (tens(), 1, 1, "spawn"),
     ],
 )
-def test_workers_of_a_dataloader_warn_of_what_comes_again(data, tmp_path, ds, workers, times):
+def test_workers_of_a_dataloader_warn_of_what_comes_again(data, tmp_path, ds, workers, times, begun):
     log = tmp_path / "warnings"
     loader = data.DataLoader(
         ds.to_torch(),
         batch_size=None,
         num_workers=workers,
-        multiprocessing_context="spawn",
+        multiprocessing_context=begun,
         worker_init_fn=Noting(str(log)),
     )
     assert sorted(x for batch in loader for x in batch.tolist()) == sorted([*range(40)] * times)
