@@ -79,9 +79,9 @@ def test_each_open_input_takes_a_few_bytes(name, inputs, most):
 
 @pytest.mark.parametrize("name", WIDE)
 def test_pipelines_with_many_open_inputs_resume_exactly(name):
-    ds = WIDE[name](24).take(60).with_options(LONG)
+    ds = WIDE[name](12).take(40).with_options(LONG)
     whole = list(ds.iterator(epoch=2))
-    for step in (1, 19, 60):
+    for step in (1, 19, 40):
         with ds.iterator(epoch=2) as it, ds.with_options(ps.Options(executor="threads", workers=2)).iterator() as other:
             received = list(islice(it, step))
             state = json.dumps(it.state_dict())

@@ -154,7 +154,7 @@ def test_thousands_of_concatenates():
 
 
 def test_thousands_of_moves():
-    ds = moves(4_000)
+    ds = moves(MANY)
     assert len(set(map(int, ds.take(10)))) == 10
     assert len(ds.locate(0)) == 1
 

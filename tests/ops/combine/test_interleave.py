@@ -109,19 +109,19 @@ def test_empty_slots_cost_little():
 
 
 def test_the_state_of_many_open_slots_is_small_and_exact():
-    ds = Dataset.range(3000).interleave(lambda x: [x] * (int(x) % 5), cycle_length=2500)
+    ds = Dataset.range(1000).interleave(lambda x: [x] * (int(x) % 5), cycle_length=800)
     it = ds.iterator()
-    for _ in range(4321):
+    for _ in range(1441):
         next(it)
     state = json.dumps(it.state_dict())
-    assert len(state) < 4 * 2500
+    assert len(state) < 4 * 800
     again = ds.iterator()
     again.load_state_dict(json.loads(state))
     assert list(again) == list(it)
 
 
 def test_states_before_and_after_the_end_of_the_input_resume_exactly():
-    for cycle in (3, 4, 5, 30):
+    for cycle in (3, 4, 30):
         for count in (0, 1, 4, 5):
             ds = Dataset.range(count).interleave(some, cycle_length=cycle, block_length=2)
             verify_resume(ds.with_options(INLINE))
