@@ -21,7 +21,7 @@ from tests.workers import PATIENCE, await_workers
 ROOT = Path(__file__).resolve().parents[3]
 D = ps.Dataset
 PROC = Path("/proc/self")
-ABANDONED = 100
+ABANDONED = 40
 DATA = np.arange(40_000).reshape(-1, 4)
 WAYS = {
     "inline": D.range(100).map(abs).batch(4).with_options(ps.Options(executor="inline")),
