@@ -8,7 +8,7 @@ from penstock.cli.demo.reading import check_lines
 
 
 def test_the_quick_demo_holds():
-    command = [sys.executable, "-m", "penstock", "demo", "--quick", "--seconds", "0.5"]
+    command = [sys.executable, "-m", "penstock", "demo", "--quick", "--seconds", "0.1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
