@@ -23,8 +23,8 @@ BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.7" "numpy>=2" "cmake>=3.24
 SANITIZED := build/sanitized
 
 # Tests of a file share servers, clusters and imports, so they run in one process; they often wait for processes of
-# their own, so there is one process more than jobs.
-TESTERS := -n $(shell expr $(JOBS) + 1) --dist=loadfile --no-loadscope-reorder
+# their own, so there are two processes more than jobs.
+TESTERS := -n $(shell expr $(JOBS) + 2) --dist=loadfile --no-loadscope-reorder
 
 CONCURRENT := tests/engine tests/executors tests/service tests/isolation tests/cache tests/ops/buffer tests/watch/test_stuck.py
 

@@ -1,0 +1,1 @@
+// The precompiled headers of the native tests belong to this file.
