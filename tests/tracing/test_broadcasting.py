@@ -69,7 +69,8 @@ def test_functions_of_one_operand(name):
         for shape in SHAPES:
             x = numbers((ROWS, *shape), dtype)
             check(ONE[name], x)
-            check(lambda x: ONE[name](x[..., ::2]), x)
+            if dtype in FLOATS and shape:
+                check(lambda x: ONE[name](x[..., ::2]), x)
 
 
 @pytest.mark.parametrize("function", [*TWO.values(), *OPERATORS.values()], ids=[*TWO, *OPERATORS])
