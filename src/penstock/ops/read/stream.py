@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.core.arrays import Allocate
+from penstock.core.blame import notes_of
 from penstock.core.errors import CursorError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Items
@@ -178,7 +179,10 @@ def _again(error: Exception) -> Exception:
     except Exception:  # noqa: BLE001 - one of the user's that cannot be copied
         return error
     object.__setattr__(made, "__cause__", error.__cause__)  # the class may refuse to set attributes
-    object.__setattr__(made, "__dict__", dict(vars(error)))  # tblib, where it is installed, lets copies share it
+    own = dict(vars(error))  # tblib, where it is installed, lets copies share it
+    if "__notes__" in own:
+        own["__notes__"] = list(notes_of(error))  # a new list: notes are added where the copy is raised
+    object.__setattr__(made, "__dict__", own)
     return made
 
 
