@@ -36,6 +36,16 @@ class Forwarding:
         return getattr(self.inner, name)
 
 
+class ForwardingBySlots(Forwarding):
+    """The same, without a `__dict__`; that of the inner object has the method."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner):
+        self.inner = inner
+        inner.read_many = inner.read_many
+
+
 class Fast:
     def __getitem__(self, row):
         return row
@@ -56,6 +66,7 @@ class Fast:
 def test_an_attribute_that_is_missing_or_of_another_object_is_none():
     assert attribute_of(3, "blocks") is None
     assert attribute_of(Forwarding(Fast()), "read_many") is None
+    assert attribute_of(ForwardingBySlots(Fast()), "read_many") is None
     own = Fast()
     own.blocks = 3
     assert attribute_of(own, "blocks") == 3

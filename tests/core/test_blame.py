@@ -12,6 +12,7 @@ from penstock.core.blame import (
     ElementPlace,
     RecordNames,
     add_blame,
+    add_note,
     blames_of,
     complete_blame,
     copy_hint,
@@ -34,6 +35,14 @@ def blamed(*blames, error=None):
     for blame in blames:
         add_blame(error, blame)
     return error
+
+
+@pytest.mark.parametrize(("held", "notes"), [(None, []), (("one", "two"), ["one", "two"]), (5, [5])])
+def test_notes_of_any_kind_are_kept(held, notes):
+    error = ValueError("x")
+    error.__notes__ = held
+    add_note(error, "ours")
+    assert error.__notes__ == [*notes, "ours"]
 
 
 def test_an_error_without_blame_gets_no_notes():

@@ -522,6 +522,6 @@ def test_a_function_that_breaks_the_process_for_good_is_named_instead_of_waited_
         return int(x)
 
     it, made = D.range(40).map(breaks).batch(1).with_options(ISOLATED).iterator(), []
-    with pytest.raises(WorkerDiedError, match=r"batch 3|row 3"):
+    with pytest.raises(WorkerDiedError, match="batch 30 "):
         made.extend(int(batch[0]) for batch in it)
-    assert made == list(range(len(made)))
+    assert made == list(range(30))

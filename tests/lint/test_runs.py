@@ -244,6 +244,11 @@ def test_a_warning_that_is_an_error_loses_no_element():
     assert got + list(it) == list(range(100))
 
 
+@pytest.mark.parametrize("count", [64, 128])
+def test_a_pass_of_one_or_two_batches_is_reported_at_its_end(count):
+    assert warned(lambda: list(D.range(count).map(Scratch()).batch(64).with_options(FOUR))) == ["PS505"]
+
+
 def test_a_function_that_only_its_first_calls_give_away_is_reported():
     packed = bytearray(8)
 

@@ -184,10 +184,12 @@ def test_an_exception_that_is_made_anew_from_its_arguments_keeps_its_blames_and_
     assert blames_of(again) == blames_of(error)
 
 
-def test_an_exception_of_which_nothing_can_be_read_is_named():
-    again = back(raised(AnnotatedError("x")))
-    assert type(again) is WorkerError
-    assert str(again) == "AnnotatedError, whose attributes raise RuntimeError"
+def test_an_exception_whose_notes_cannot_be_read_keeps_what_the_pipeline_notes():
+    error = AnnotatedError("x")
+    add_blame(error, Blame("map(f)", ElementPlace("row", 3)))
+    again = back(raised(error))
+    assert type(again) is AnnotatedError
+    assert blames_of(again) == blames_of(error)
 
 
 @pytest.mark.parametrize("cls", [SilentError, LeavingError, NotedError, SilentHoldingError, FrozenError])

@@ -23,18 +23,15 @@ class Sent:
 
 @pytest.fixture
 def logger():
-    return logging.getLogger("of a worker")
+    return logging.Logger("of a worker")  # noqa: LOG001 - handlers of pytest raise what they cannot format
 
 
 @pytest.fixture
-def sent(logger, monkeypatch):
+def sent(logger):
     """The records that the logger sends."""
-    monkeypatch.setattr(logger, "propagate", False)  # handlers of pytest raise what they cannot format
     channel = Sent()
-    sender = LogSender(channel)
-    logger.addHandler(sender)
-    yield channel.records
-    logger.removeHandler(sender)
+    logger.addHandler(LogSender(channel))
+    return channel.records
 
 
 def test_values_of_extra_that_cannot_be_sent_come_as_text(logger, sent):

@@ -23,7 +23,16 @@ def attribute_of(value: Any, name: str) -> Any:
     Traceback (most recent call last):
     AttributeError: 'Data' object has no attribute 'sizes'
     """
-    return getattr(value, name) if hasattr(type(value), name) else getattr(value, "__dict__", {}).get(name)
+    return getattr(value, name) if hasattr(type(value), name) else dict_of(value).get(name)
+
+
+def dict_of(thing: Any) -> dict[str, Any]:
+    """Return the attributes of an object, none of one without a `__dict__`; nothing of the user's is called."""
+    try:
+        found = object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 class UnknownNameError(AttributeError):

@@ -127,7 +127,7 @@ def note_blames(error: BaseException) -> None:
     _keep(error, tuple(replace(blame, is_noted=True) for blame in blames))
 
 
-class noting_blames:  # noqa: N801 - as those of contextlib, which set attributes of exceptions that may refuse it
+class noting_blames:  # noqa: N801 - not a generator: contextlib sets `__traceback__`, which some exceptions refuse
     """Add the notes to an exception that leaves the block, and the library."""
 
     def __enter__(self) -> None:
@@ -152,8 +152,8 @@ def add_note(error: BaseException, note: str) -> None:
 
 def notes_of(error: BaseException) -> list[Any]:
     """Return the notes of an exception of any class, as they are."""
-    held = vars(error).get("__notes__", [])
-    return held if isinstance(held, list) else [held]
+    held = vars(error).get("__notes__")
+    return [] if held is None else list(held) if isinstance(held, list | tuple) else [held]
 
 
 def copy_hint(error: BaseException) -> tuple[str, ...]:

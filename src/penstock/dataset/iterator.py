@@ -176,7 +176,9 @@ class Iterator(Watching, Closing, Generic[T]):
 
     def _end_pass(self) -> None:
         self._passes.end()
-        if self._warn is not None and self._received == self._cursor.row == 0:
+        if self._warn is not None and self._received and cast("Run", self._run).is_parallel:
+            self._warn_of_threads(self._warn)
+        elif self._warn is not None and self._received == self._cursor.row == 0:
             self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
 
     def _begin_run(self, asked: int) -> watch.stuck.Watched:
@@ -266,7 +268,7 @@ class Iterator(Watching, Closing, Generic[T]):
         """Return the position as plain JSON data: exact regardless of work done ahead, and cheap enough for every step.
 
         The state holds a version, the plan's fingerprint and lines, the seed, epoch and row. A stream adds a mark of
-        its position, which is packed as text if many inputs are open. The size is 250 to 500 bytes, plus one to seven
+        its position, which is packed as text if many inputs are open. The size is 250 to 600 bytes, plus one to seven
         bytes for each open input. Load the state into an iterator of the same pipeline, or into the dataset, with any
         executor and number of workers.
 

@@ -105,21 +105,27 @@ class HostedRun:
 
     def start(self) -> None:
         """Begin."""
-        worker_thread(_or_end, self._listen).start()
+        worker_thread(self._listen).start()
 
     def _listen(self) -> None:
         maker = worker_thread(_or_end, self._make)
         maker.start()
+        _or_end(self._hear)
+        unseen = self._ahead.close()
+        try:
+            self._run.close()
+        finally:
+            self._lending.take_back([(self._number, piece, WHOLE_PIECE) for piece in unseen])
+            maker.join()
+            self._line.close()
+
+    def _hear(self) -> None:
+        """Hear the requests, until the consumer ends the line."""
         with suppress(EOFError, OSError):
             for message in self._line.receive():
                 asked, loans = message.head
                 self._lending.take_back(loans)
                 self._ahead.ask(asked)
-        unseen = self._ahead.close()
-        self._run.close()
-        self._lending.take_back([(self._number, piece, WHOLE_PIECE) for piece in unseen])
-        maker.join()
-        self._line.close()
 
     def _make(self) -> None:
         try:
@@ -210,8 +216,10 @@ def _or_end(work: Callable[[], None]) -> None:
     try:
         work()
     except BaseException:  # noqa: BLE001 - whatever functions of the pipeline have done to this process
-        traceback.print_exc()
-        os._exit(1)
+        try:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
 
 
 class _NotPackedError(Exception):

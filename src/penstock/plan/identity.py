@@ -15,11 +15,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.attributes import dict_of
 from penstock.core.cached import cached_property
 from penstock.core.digest import digest, digest_array
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import is_array_like
-from penstock.plan.safety.attributes import dict_of
 
 _DEEPEST = 8  # maximum depth of objects within objects
 
@@ -223,7 +223,7 @@ def _is_constant(name: str, used: Any) -> bool:
 
 
 def _are_small(values: Collection[Any]) -> bool:
-    """Return whether all values are numbers or texts that can be told as they are."""
+    """Return whether all values are numbers or short texts, which are written out in the fingerprint."""
     kinds = set(map(type, values))
     if not kinds <= _SCALARS:
         return False
@@ -233,7 +233,7 @@ def _are_small(values: Collection[Any]) -> bool:
 def _one_deeper(depth: int) -> Callable[[Any], Any]:
     def described(value: Any) -> Any:
         kind = type(value)
-        if _are_small([value]):
+        if kind in _SCALARS and (kind not in _TEXTS or len(value) <= EXPENSIVE):
             return _Told(repr([repr(value)]))
         if (kind is tuple or kind is list) and depth > 1 and _are_small(value):
             items = "], [".join(map(repr, map(repr, value)))  # as lists in a list, which take eight times as long

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.leaves.masked import refuse_masked
+from penstock.elements.leaves.masked import is_masked, refuse_masked
 
 _BYTES, _FLOAT, _INT64 = 0x0A, 0x12, 0x1A  # tags of the three list types of a Feature
 
@@ -72,7 +72,8 @@ def _feature(value: Any, where: str) -> bytes:
         return _texts([value], where)
     if isinstance(value, list | tuple) and value and all(isinstance(item, bytes | str) for item in value):
         return _texts(value, where)
-    refuse_masked(value, f"{where}: a masked array")
+    if is_masked(value):
+        refuse_masked(value, f"{where}: a masked array")
     try:
         array: np.ndarray[Any, Any] = np.asarray(value)
     except (ValueError, OverflowError) as error:

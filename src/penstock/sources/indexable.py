@@ -212,7 +212,7 @@ def indexable(data: Any, thread_safe: bool | None = None) -> IndexableSource:
     if isinstance(data, (str, bytes, Mapping)):
         hint = "from_tensor_slices slices a dict of arrays" if isinstance(data, Mapping) else "use ps.read_files"
         raise TypeError(f"from_source({cls}): its items are not elements by position; {hint}")
-    if hasattr(data, "iloc"):
+    if hasattr(type(data), "iloc"):
         raise TypeError(f"from_source({cls}): its [i] is not a row; use from_tensor_slices(dict(frame))")
     if not (hasattr(type(data), "__getitem__") or attribute_of(data, "read_many") is not None):
         raise TypeError(f"from_source({cls}): it has neither [i] nor read_many(rows); an iterable needs from_generator")

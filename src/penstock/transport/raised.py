@@ -35,15 +35,7 @@ class Raised(NamedTuple):
 
 def pickled_error(error: BaseException) -> bytes:
     """Pickle an exception with its chain of causes, so that `unpickled_error` cannot fail."""
-    try:
-        return pickle.dumps((_links(error), _frames_of(error)))
-    except BaseException as failure:  # noqa: BLE001 - of a user's class, of which nothing can be read
-        name, why = type(error).__qualname__, type(failure).__qualname__
-        return pickle.dumps(([(pickle.dumps(WorkerError(f"{name}, whose attributes raise {why}")), "cause")], ""))
-
-
-def _links(error: BaseException) -> list[tuple[bytes, str]]:
-    """Pickle the exceptions of the chain of causes, each with how it refers to the next."""
+    text = _frames_of(error)
     links: list[tuple[bytes, str]] = []
     each: BaseException | None = error
     while each is not None and len(links) < MOST_LINKS:
@@ -53,14 +45,17 @@ def _links(error: BaseException) -> list[tuple[bytes, str]]:
             kind, after = "context", each.__context__
         links.append((_pickled(each), kind))
         each = after
-    return links
+    return pickle.dumps((links, text))
 
 
 def _frames_of(error: BaseException) -> str:
     """Return the traceback of an exception, from the user's frames on, without the message, and that of its causes."""
-    shown = error.with_traceback(without_our_frames(error))
-    told = traceback.TracebackException.from_exception(shown)
-    return "".join(told.format()).removesuffix("".join(told.format_exception_only()))
+    try:
+        shown = error.with_traceback(without_our_frames(error))
+        told = traceback.TracebackException.from_exception(shown)
+        return "".join(told.format()).removesuffix("".join(told.format_exception_only()))
+    except BaseException:  # noqa: BLE001 - of attributes of a user's class
+        return ""
 
 
 def unpickled_error(data: bytes) -> BaseException:

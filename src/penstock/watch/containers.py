@@ -9,9 +9,9 @@ from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from penstock.core.attributes import dict_of
 from penstock.elements.footprint import memory_of_value
 from penstock.plan.node import Node
-from penstock.plan.safety.attributes import dict_of
 
 FURTHEST = 4  # objects within one another, from a function on
 MOST_OBJECTS = 1000  # of one plan

@@ -1,4 +1,4 @@
-"""A masked array is never turned into a plain one: whoever would lose its mask refuses it."""
+"""Operations that would lose a mask raise an error."""
 
 from __future__ import annotations
 

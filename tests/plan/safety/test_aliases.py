@@ -7,6 +7,7 @@ import contextlib
 import functools
 import operator
 import random
+import struct
 import threading
 from collections import OrderedDict, UserDict, UserList, defaultdict, deque
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ import pytest
 
 import penstock as ps
 from penstock.plan.safety.calls import Calls
+from penstock.plan.safety.watch import WHOLE
 
 
 class State:
@@ -215,6 +217,36 @@ def given_as_argument(restoring, x):
 )
 def test_a_write_under_a_decorator_is_seen_in_the_code(function):
     assert Calls(function, None).turns is not None
+
+
+@functools.wraps(Noted.put)
+def documented_like_another(x):
+    return x
+
+
+def test_a_decorator_that_does_not_call_what_it_names_changes_nothing():
+    class Itself:
+        def reads(self, x):
+            return x
+
+    Itself.reads.__wrapped__ = Itself.reads
+    assert Calls(Itself().reads, None).turns is None
+    assert Calls(documented_like_another, None).turns is None
+
+
+@pytest.mark.parametrize("at", [0, WHOLE - 8, WHOLE, 900_000, (1 << 20) - 8])
+def test_a_write_anywhere_in_a_large_buffer_is_seen(at):
+    buffer = bytearray(1 << 20)
+
+    def packs(x):
+        struct.pack_into("q", buffer, at, x)
+        return struct.unpack_from("q", buffer, at)[0]
+
+    calls = Calls(packs, None)
+    for x in (3, 4):
+        if calls.turns is None:
+            calls(x)
+    assert calls.turns is not None
 
 
 def readers():

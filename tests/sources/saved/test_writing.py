@@ -80,6 +80,11 @@ def test_unsupported_elements_are_named_and_leave_no_folder(elements, says, tmp_
     assert os.listdir(tmp_path) == []
 
 
+def test_the_advice_for_records_makes_an_array_that_can_be_saved(tmp_path):
+    records = np.rec.array([(1, 0.5)], dtype=[("a", int), ("b", float)])
+    written([np.asarray(records).view(np.dtype((np.void, records.dtype)))], tmp_path / "a")
+
+
 def test_named_tuples_are_refused(tmp_path):
     from penstock.testing.functions import Pair
 

@@ -21,6 +21,7 @@ OFTEN_KILLED = 8  # workers that others kill with the same task, before its elem
 MOST_KILLED = 30  # workers killed in a row at one element: more than happens to an element that is not to blame
 MOST_ROUNDS = 3  # times that the elements of a batch are made apart, and none of them ends a worker
 BY_OTHERS = (signal.SIGKILL, signal.SIGTERM)  # signals that do not come from the code that a worker runs
+OF_MEMORY = "; the system sends SIGKILL if memory runs out"
 UNKNOWN_CODE = 255  # of a process of a fork server whose exit code somebody else has read
 ADVICE = (
     'Leave the element out by on_error="skip" or ignore_errors(), or change the function so that it does not end its '
@@ -170,7 +171,7 @@ class Suspect:
         if not death.by_others:
             return death.told
         killed = f"{len(self._killed)} workers in a row were killed by signals while they made it"
-        return f"{death.told}\n{killed}; the system sends SIGKILL if memory runs out"
+        return f"{death.told}\n{killed}{OF_MEMORY if 'SIGKILL' in death.how else ''}"
 
     def _failed(self, elements: Elements, at: int, death: Death) -> Result:
         if at == len(elements):

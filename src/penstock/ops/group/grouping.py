@@ -128,7 +128,8 @@ class Collecting(Batching):
                     if self.drop_remainder:
                         return
                     sizes = [len(run)]
-                elif len(sizes) == 1 < most and not reader.has_passed_empty:  # it may begin in the piece before
+                elif len(sizes) == 1 and most == MOST_IN_ONE_GO and not reader.has_passed_empty:
+                    # a small one, which may begin in the piece before: it is made with those after it
                     sizes = self._ready(made, len(run) + reader.at_hand, most)
                     if len(sizes) > 1:
                         run = join_pieces([run, cast("Piece", reader.take(sum(sizes[1:])))])

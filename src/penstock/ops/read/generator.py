@@ -60,7 +60,8 @@ class FromGenerator(Streamed):
                 cast("Any", elements).load_state_dict(copy.deepcopy(state))
             else:
                 yield from left_out(elements, count, [count, None])
-            keeps_state = all(getattr(elements, name, None) for name in ("state_dict", "load_state_dict"))
+            # of an iterator that forwards to another one, its state is that of the other
+            keeps_state = all(getattr(elements, name, None) is not None for name in ("state_dict", "load_state_dict"))
             failure: Exception | None = None
             wanted: int | None = None
             while failure is None:

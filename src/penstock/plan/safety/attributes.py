@@ -8,7 +8,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.plan.safety.instructions import ABSENT, Known, instructions_of
+from penstock.core.attributes import dict_of
+from penstock.plan.safety.instructions import ABSENT, Known, in_cell, instructions_of
 
 
 def used_names(code: types.CodeType) -> set[str]:
@@ -49,13 +50,11 @@ def defaults_of(function: types.FunctionType) -> dict[str, Known]:
     return {name: Known(value, name) for name, value in pairs}
 
 
-def dict_of(thing: Any) -> dict[str, Any]:
-    """Return the attributes of an object, none of one without a `__dict__`; nothing of the user's is called."""
-    try:
-        found = object.__getattribute__(thing, "__dict__")
-    except AttributeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def wrapped_by(function: types.FunctionType) -> types.FunctionType | None:
+    """Return the function that a decorated one calls: one that its closure holds."""
+    wrapped = dict_of(function).get("__wrapped__")
+    held = any(in_cell(cell) is wrapped for cell in function.__closure__ or ())
+    return wrapped if held and isinstance(wrapped, types.FunctionType) else None
 
 
 def own_attribute(thing: Any, name: str) -> Any:

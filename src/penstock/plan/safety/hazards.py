@@ -75,26 +75,24 @@ LIST_WRITERS = frozenset(
 )
 """Functions of Python's library that write into a list argument."""
 PROCESS_WIDE = {
-    ("random", "seed"): "seeds the generator of `random`",
-    ("random", "setstate"): "sets the generator of `random`",
-    ("numpy.random", "seed"): "seeds the generator of `numpy.random`",
-    ("numpy.random", "set_state"): "sets the generator of `numpy.random`",
-    ("torch", "manual_seed"): "seeds the generator of `torch`",
-    ("torch.random", "manual_seed"): "seeds the generator of `torch`",
-    ("torch", "set_rng_state"): "sets the generator of `torch`",
-    ("contextlib", "redirect_stdout"): "replaces `sys.stdout`",
-    ("contextlib", "redirect_stderr"): "replaces `sys.stderr`",
-    ("contextlib", "chdir"): "changes the working folder",
-    ("os", "chdir"): "changes the working folder",
-    (os.chdir.__module__, "chdir"): "changes the working folder",
-    ("locale", "setlocale"): "sets the locale",
-    ("warnings", "catch_warnings"): "changes the filters of warnings",
+    ("random", "seed"): ("random", "seeds the generator of `random`"),
+    ("random", "setstate"): ("random", "sets the generator of `random`"),
+    ("numpy.random", "seed"): ("numpy.random", "seeds the generator of `numpy.random`"),
+    ("numpy.random", "set_state"): ("numpy.random", "sets the generator of `numpy.random`"),
+    ("torch", "manual_seed"): ("torch", "seeds the generator of `torch`"),
+    ("torch.random", "manual_seed"): ("torch", "seeds the generator of `torch`"),
+    ("torch", "set_rng_state"): ("torch", "sets the generator of `torch`"),
+    ("contextlib", "redirect_stdout"): ("sys", "replaces `sys.stdout`"),
+    ("contextlib", "redirect_stderr"): ("sys", "replaces `sys.stderr`"),
+    ("contextlib", "chdir"): ("os", "changes the working folder"),
+    ("os", "chdir"): ("os", "changes the working folder"),
+    (os.chdir.__module__, "chdir"): ("os", "changes the working folder"),
+    ("locale", "setlocale"): ("locale", "sets the locale"),
+    ("warnings", "catch_warnings"): ("warnings", "changes the filters of warnings"),
 }
-"""Functions and classes, by module and name, whose calls change what all threads share."""
-
-
+"""Functions and classes, by module and name, whose calls change what all threads share: of which module, and how."""
 FILLED_ONCE = {("pandas", "_interleaved_dtype")}
-"""Attributes of libraries' objects that their own methods fill, whoever comes first, with one and the same value."""
+"""Attributes of library objects that the library's methods fill with the same value in every thread."""
 
 
 def hazard_of(thing: Any, name: str) -> Hazard | None:
@@ -113,14 +111,20 @@ def hazard_of(thing: Any, name: str) -> Hazard | None:
     return Hazard(thing, f"{kind}, `{name}`", here) if kind and not safe else None
 
 
-def process_wide(thing: Any) -> str | None:
-    """Return what calls of a function or class change for all threads, in words; `None` if nothing is known.
+def process_wide(thing: Any) -> Hazard | None:
+    """Return the hazard of a function or class whose calls change what all threads share.
 
-    >>> process_wide(os.chdir)
+    >>> process_wide(os.chdir).what
     'changes the working folder'
     """
     known = isinstance(thing, (type, FunctionType, BuiltinFunctionType))
-    return PROCESS_WIDE.get((thing.__module__, thing.__name__)) if known else None
+    return process_wide_by_name(str(thing.__module__), thing.__name__) if known else None
+
+
+def process_wide_by_name(module: str, name: str) -> Hazard | None:
+    """Return the hazard of a function or class of a module; its owner is the module whose state is changed."""
+    owner, does = PROCESS_WIDE.get((module, name), ("", ""))
+    return Hazard(sys.modules[owner], does) if owner in sys.modules else None
 
 
 def _named(thing: Any, names: list[tuple[str, str]]) -> str:

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.attributes import dict_of
 from penstock.core.cached import cached_property
 from penstock.core.pickling import SCRIPTS, Cached, is_dispatch, travels_by_value
 from penstock.plan.content.code import nested_code
 from penstock.plan.content.origins import distribution_of, module_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.plan.safety.attributes import dict_of
 from penstock.plan.safety.instructions import ABSENT, Instruction, in_cell, steps_in
 from penstock.plan.safety.module_place import (
     CACHED_RESULT,

@@ -30,10 +30,11 @@ from penstock.plan.safety.attributes import (
     parameters_of,
     slot_of,
     used_names,
+    wrapped_by,
 )
+from penstock.plan.safety.function_findings import FunctionFindings
 from penstock.plan.safety.hazards import (
     LIST_WRITERS,
-    PROCESS_WIDE,
     UNCHANGING,
     WRITERS,
     Hazard,
@@ -41,9 +42,9 @@ from penstock.plan.safety.hazards import (
     grown_by,
     hazard_of,
     is_for_threads,
+    process_wide_by_name,
 )
 from penstock.plan.safety.instructions import ABSENT, Known, follow, has_code_within, in_cell
-from penstock.plan.safety.scope import FunctionScope
 from penstock.plan.safety.watch import is_watched, kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
@@ -100,10 +101,14 @@ class Walk:
         reached = {key: Known(thing, type(thing).__name__) for key, thing in self._reached.items() if is_watched(thing)}
         return list((reached | named).values())
 
-    def found(self, owner: Any, what: str | None) -> None:
+    def found(self, owner: Any, what: str) -> None:
+        """Record a hazard; only the first of an object is reported."""
+        self.adds(Hazard(owner, what))
+
+    def adds(self, hazard: Hazard | None) -> None:
         """Record a hazard, if it is one; only the first of an object is reported."""
-        if what:
-            self._hazards.setdefault(id(owner), Hazard(owner, what))
+        if hazard is not None:
+            self._hazards.setdefault(id(hazard.owner), hazard)
 
     def call(self, known: Known, *, depth: int = _DEEPEST) -> None:
         """Examine the effects of calling an object."""
@@ -134,7 +139,7 @@ class Walk:
 
         A constant alone is the key of a value that the function makes once, as a rule.
         """
-        if isinstance(wrapped := getattr(function, "__wrapped__", None), types.FunctionType):
+        if (wrapped := wrapped_by(function)) is not None:
             self.call_given(wrapped, given, named, own)
         names = arguments_by_name(function, [own, *given] if own is not None else given, named)
         changeable = [known for known in names.values() if known is not own and not isinstance(known.thing, UNCHANGING)]
@@ -194,7 +199,7 @@ class Walk:
             if isinstance(function, (functools.partialmethod, *CACHED)):
                 self.is_known = False
             return
-        if isinstance(wrapped := getattr(function, "__wrapped__", None), types.FunctionType):
+        if (wrapped := wrapped_by(function)) is not None:
             self.method(wrapped, own)
         if is_library(type(own.thing).__module__):
             self.is_known = False  # its own module may do more than can be followed
@@ -223,7 +228,7 @@ class Walk:
         closed = {name: Known(in_cell(cell), name) for name, cell in cells.items() if in_cell(cell) is not ABSENT}
         known = defaults_of(function) | closed | names
         if known or code.co_names or code.co_freevars or has_code_within(code):  # else it uses its arguments alone
-            follow(code, known, FunctionScope(self, function, cells, own), frozenset(cells))
+            follow(code, known, FunctionFindings(self, function, cells, own), frozenset(cells))
 
     def _look_at_what_is_not_followed(self, function: Any) -> None:
         """Assume that every name in the code applies to every object of the user's that was reached.
@@ -299,7 +304,7 @@ class Walk:
         if isinstance(thing, types.ModuleType):
             self.for_threads |= thing is threading
             if not is_library(scope.__module__):
-                self.found(thing, PROCESS_WIDE.get((thing.__name__, name)))
+                self.adds(process_wide_by_name(thing.__name__, name))
             found = getattr(np, name, ABSENT) if thing is np else vars(thing).get(name, ABSENT)  # NumPy loads late
             if is_library(thing.__name__) and not isinstance(found, types.ModuleType):
                 found = ABSENT

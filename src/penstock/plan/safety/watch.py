@@ -128,9 +128,11 @@ def _array_of(tensor: Any) -> Any:
 
 
 def _in_memory(thing: Any) -> np.ndarray | None:
-    """Return an array, or a tensor as one; `None` of other objects, and of tensors that NumPy cannot view."""
+    """Return an array, a tensor or bytes as one; `None` of other objects, and of tensors that NumPy cannot view."""
     if isinstance(thing, np.ndarray):
         return thing
+    if isinstance(thing, _HOLDS_BYTES):
+        return np.frombuffer(thing, np.uint8) if len(thing) else None
     if not is_tensor(thing) or not thing.is_cpu or thing.layout is not sys.modules["torch"].strided:
         return None
     try:
@@ -226,11 +228,12 @@ def _content(thing: Any) -> Any:
     if isinstance(thing, np.ndarray) and not isinstance(thing, np.memmap | np.ma.MaskedArray):
         return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
     if isinstance(thing, _HOLDS_BYTES):
-        return zlib.crc32(memoryview(thing).cast("B")[:WHOLE])
+        data = memoryview(thing).cast("B")
+        return zlib.crc32(data) if len(data) <= _MOST_BYTES else _sum_of(np.frombuffer(data, np.uint8))
     if isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
         return hash(thing.getstate())
     if isinstance(thing, list | deque):
-        return list(islice(list(thing), _MOST_ITEMS))
+        return thing[:_MOST_ITEMS] if isinstance(thing, list) else list(thing)[:_MOST_ITEMS]
     return None
 
 

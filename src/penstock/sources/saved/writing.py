@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from penstock.core.digest import digest, hasher
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
-from penstock.elements.leaves.masked import refuse_masked
+from penstock.elements.leaves.masked import is_masked, refuse_masked
 from penstock.elements.nested.plain import nesting_of
 from penstock.elements.nested.structure import paths
 from penstock.elements.size import bytes_of
@@ -125,7 +125,9 @@ def _files_for(value: Any, base: str, path: str) -> TextFiles | ArrayFiles:
         return TextFiles(base, path, spec.type)
     at = f" at {path}" if path else ""
     if isinstance(spec, ArraySpec) and spec.dtype.type is np.record:
-        raise ElementError(f"save(): the array{at} has records; map it to np.asarray(value, value.dtype.descr)")
+        raise ElementError(
+            f"save(): the array{at} has records; map it to np.asarray(value).view(np.dtype((np.void, value.dtype)))"
+        )
     if isinstance(spec, ArraySpec) and not spec.dtype.hasobject:
         return ArrayFiles(base, path, spec)
     raise ElementError(
@@ -185,7 +187,8 @@ class ArrayFiles:
         rank = len(self._first)
         for index, value in enumerate(values):
             spec = leaf_spec(value)
-            refuse_masked(value, f"save(): the masked array of element {row + index}")
+            if is_masked(value):
+                refuse_masked(value, f"save(): the masked array of element {row + index}")
             if not isinstance(spec, ArraySpec) or spec.dtype != self._dtype or len(spec.shape) != rank:
                 wanted = f"{self._dtype} of {rank} dimensions"
                 raise _differs(row + index, self._path, repr(spec), wanted)

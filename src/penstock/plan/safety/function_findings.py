@@ -1,4 +1,4 @@
-"""What the code of one function does, for the walk over all functions that are called."""
+"""Receive the findings in the code of one function, for the walk over all functions that are called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import builtins
 import types
 from typing import TYPE_CHECKING, Any
 
-from penstock.plan.safety.attributes import dict_of, is_library, known_if_there, may_follow
+from penstock.core.attributes import dict_of
+from penstock.plan.safety.attributes import is_library, known_if_there, may_follow
 from penstock.plan.safety.hazards import FILLED_ONCE, UNCHANGING, is_for_threads, process_wide
 from penstock.plan.safety.instructions import ABSENT, Known, in_cell
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 DYNAMIC = frozenset(["getattr", "setattr", "vars", "globals", "locals", "exec", "eval", "__import__"])
 
 
-class FunctionScope:
+class FunctionFindings:
     """The receiver of the findings in one function."""
 
     def __init__(self, walk: Walk, function: types.FunctionType, cells: dict[str, types.CellType], own: Any) -> None:
@@ -34,7 +35,7 @@ class FunctionScope:
 
     def reaches(self, known: Known) -> None:
         if not is_library(self._function.__module__):
-            self._walk.found(known.thing, process_wide(known.thing))
+            self._walk.adds(process_wide(known.thing))
         if known.thing is not self._own:
             self._walk.reaches(known)
 

@@ -1,4 +1,4 @@
-"""What the code of one function does to what all threads share."""
+"""Findings in the code of one function about what all threads share."""
 
 from __future__ import annotations
 
@@ -44,6 +44,11 @@ def filters_warnings(x):
 @pytest.mark.parametrize("function", [redirects, redirects_by_name, changes_the_folder, filters_warnings])
 def test_a_function_that_changes_what_all_threads_share_is_unsafe(function):
     assert Walk([function]).hazards
+
+
+def test_one_lock_is_held_for_one_thing_by_whatever_name_it_is_changed():
+    owners = {id(hazard.owner) for each in (redirects, redirects_by_name) for hazard in Walk([each]).hazards}
+    assert len(owners) == 1
 
 
 def writes_if_there_is_something(x):
