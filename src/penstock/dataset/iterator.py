@@ -85,8 +85,7 @@ class Iterator(Watching, Closing, Generic[T]):
         self._watched: watch.stuck.Watched | None = None
         self._published: watch.top.published.Published | None = None
         self._stop: weakref.finalize[..., Any] | None = None
-        self._closed = False
-        self._failure = ""  # the error that ended the run, in words
+        self._closed, self._failure = False, ""  # the error that ended the run, in words
         self._reported: Cursor | None = None  # the position to tell, of a consumer that takes items ahead
         self._received = self._waited = self._first = self._last = 0
         self._steps = StepClock()
@@ -95,8 +94,7 @@ class Iterator(Watching, Closing, Generic[T]):
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
     def __repr__(self) -> str:
-        label = displayable(self._plan.label())
-        return f"<Iterator over {label}: epoch {self._cursor.epoch}, {self._received:,} received>"
+        return f"<Iterator over {displayable(self._plan.label())}: epoch {self._cursor.epoch}, {self._received:,} received>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
