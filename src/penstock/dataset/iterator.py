@@ -66,8 +66,7 @@ class Iterator(Watching, Closing, Generic[T]):
         """
         self._plan = plan or passes.plan
         self._warn = warn
-        self._passes = passes
-        self._carry_over = carry_over
+        self._passes, self._carry_over = passes, carry_over
         self._options = passes.options
         self._lock = threading.RLock()  # a signal handler may request the position during `next`
         plans.fingerprint.settle(passes.plan)
@@ -94,7 +93,8 @@ class Iterator(Watching, Closing, Generic[T]):
         self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
     def __repr__(self) -> str:
-        return f"<Iterator over {displayable(self._plan.label())}: epoch {self._cursor.epoch}, {self._received:,} received>"
+        label, epoch = displayable(self._plan.label()), self._cursor.epoch
+        return f"<Iterator over {label}: epoch {epoch}, {self._received:,} received>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -174,9 +174,9 @@ class Iterator(Watching, Closing, Generic[T]):
 
     def _end_pass(self) -> None:
         self._passes.end()
-        if self._warn is not None and self._received and cast("Run", self._run).is_parallel:
+        if self._warn and self._received and cast("Run", self._run).is_parallel:
             self._warn_of_threads(self._warn)
-        elif self._warn is not None and self._received == self._cursor.row == 0:
+        elif self._warn and self._received == self._cursor.row == 0:
             self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
 
     def _begin_run(self, asked: int) -> watch.stuck.Watched:
