@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import gc
-import random
 import sys
 import types
 import zlib
@@ -192,12 +191,18 @@ def is_looked_into(thing: Any) -> bool:
 
 def is_watched(thing: Any) -> bool:
     """Return whether a call may be seen to change an object, its attributes or its items."""
-    return is_tensor(thing) or is_looked_into(thing) or isinstance(thing, (*_HOLDS_BYTES, random.Random))
+    return is_tensor(thing) or is_looked_into(thing) or isinstance(thing, _HOLDS_BYTES) or _is_generator(thing)
 
 
 def is_tensor(thing: Any) -> bool:
     """Return whether an object is a tensor of PyTorch; nothing is imported."""
     return type(thing).__module__.partition(".")[0] == "torch" and hasattr(type(thing), "is_inference")
+
+
+def _is_generator(thing: Any) -> bool:
+    """Return whether an object is a generator of `random`, which has a state; nothing is imported."""
+    module = sys.modules.get("random")
+    return module is not None and isinstance(thing, module.Random) and not isinstance(thing, module.SystemRandom)
 
 
 def _parts(thing: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -230,7 +235,7 @@ def _content(thing: Any) -> Any:
     if isinstance(thing, _HOLDS_BYTES):
         data = memoryview(thing).cast("B")
         return zlib.crc32(data) if len(data) <= _MOST_BYTES else _sum_of(np.frombuffer(data, np.uint8))
-    if isinstance(thing, random.Random) and not isinstance(thing, random.SystemRandom):
+    if _is_generator(thing):
         return hash(thing.getstate())
     if isinstance(thing, list | deque):
         return thing[:_MOST_ITEMS] if isinstance(thing, list) else list(thing)[:_MOST_ITEMS]
