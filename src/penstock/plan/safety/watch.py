@@ -201,7 +201,7 @@ def is_tensor(thing: Any) -> bool:
 
 def _is_generator(thing: Any) -> bool:
     """Return whether an object is a generator of `random`, which has a state; nothing is imported."""
-    module = sys.modules.get("random")
+    module: Any = sys.modules.get("random")
     return module is not None and isinstance(thing, module.Random) and not isinstance(thing, module.SystemRandom)
 
 
@@ -236,7 +236,7 @@ def _content(thing: Any) -> Any:
         data = memoryview(thing).cast("B")
         return zlib.crc32(data) if len(data) <= _MOST_BYTES else _sum_of(np.frombuffer(data, np.uint8))
     if _is_generator(thing):
-        return hash(thing.getstate())
+        return hash(cast("Any", thing).getstate())
     if isinstance(thing, list | deque):
         return thing[:_MOST_ITEMS] if isinstance(thing, list) else list(thing)[:_MOST_ITEMS]
     return None
