@@ -126,7 +126,7 @@ class Reader(Closing):
         self._count = 0  # elements of the piece
         self._left_out = self._at  # elements to skip before the first
         self._begun = False
-        self._passed = False  # an empty piece since the last call of `passed_empty`
+        self._passed = False  # an empty piece since the last call of `take_passed_empty`
 
     @property
     def mark(self) -> Mark:
@@ -170,11 +170,11 @@ class Reader(Closing):
         return self._count - self._at
 
     @property
-    def has_passed_empty(self) -> bool:
-        """True if there were empty pieces since the last call of `passed_empty`."""
+    def passed_empty(self) -> bool:
+        """True if there were empty pieces since the last call of `take_passed_empty`."""
         return self._passed
 
-    def passed_empty(self) -> bool:
+    def take_passed_empty(self) -> bool:
         """Return whether there were empty pieces since the last call.
 
         The caller then yields an `empty_piece` with its own mark, so that elements counted from a mark are never those

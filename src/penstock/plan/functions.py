@@ -72,6 +72,16 @@ def is_declared(function: object) -> TypeGuard[ElementFunction | ColumnFunction 
     return isinstance(function, ElementFunction | ColumnFunction | ChunkFunction)
 
 
+def makes_column(function: object) -> TypeGuard[ColumnFunction]:
+    """Return True if the function is a declarative one of many elements that makes one column."""
+    return is_declared(function) and isinstance(function, ColumnFunction)
+
+
+def makes_columns(function: object) -> TypeGuard[ChunkFunction]:
+    """Return True if the function is a declarative one of many elements that makes several columns."""
+    return is_declared(function) and isinstance(function, ChunkFunction)
+
+
 def has_traced_form(function: object) -> TypeGuard[TracedFunction]:
     """Return True if the function is a plain one with a program for columns."""
     return hasattr(type(function), "warn_of_difference") and isinstance(function, TracedFunction)

@@ -112,7 +112,10 @@ class SparseExchange:
 
     @classmethod
     def from_jax(cls, array: Any) -> Self:
-        """Return the values of a `BCOO` without batch or dense dimensions; duplicates are summed."""
+        """Return the values of a `BCOO` without batch or dense dimensions; duplicates are summed.
+
+        An `ElementError` is raised for duplicates in an array whose `unique_indices` says that there are none.
+        """
         require("jax", extra="jax", purpose="Sparse.from_jax()")
         if getattr(array, "n_dense", 1) or getattr(array, "n_batch", 1):
             raise ElementError(f"Sparse.from_jax: expected a BCOO whose dimensions are all sparse, not {array!r:.80}")

@@ -107,7 +107,7 @@ class PieceFeed:
         reader = self._reader
         if not reader.ready(wanted if self._each_from_one else None):
             return None
-        announces = reader.passed_empty()
+        announces = reader.take_passed_empty()
         before, at = reader.mark
         given = cast("Piece", reader.read(count))
         after, taken = reader.mark, len(given)  # a mark after whole pieces counts no elements from an earlier one

@@ -60,7 +60,7 @@ class Enumerate(Node):
         made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while reader.ready(wanted):
-                if reader.passed_empty():
+                if reader.take_passed_empty():
                     yield empty_piece([made, reader.mark])
                 piece = cast("Piece", reader.read(MOST_READ))
                 numbers = self.start + self.step * np.arange(made, made + len(piece), dtype=np.int64)

@@ -33,6 +33,8 @@ from penstock.plan.functions import (
     ColumnFunction,
     has_traced_form,
     is_declared,
+    makes_column,
+    makes_columns,
     name_of,
 )
 from penstock.plan.last_pass import LastPass
@@ -143,9 +145,7 @@ class Map(Node):
     def _of_elements(self) -> Callable[..., Any] | None:
         """The function, if it is called with single elements."""
         function = self.function
-        if self.vectorized or has_traced_form(function):
-            return None
-        if is_declared(function) and isinstance(function, ColumnFunction | ChunkFunction):
+        if self.vectorized or has_traced_form(function) or makes_column(function) or makes_columns(function):
             return None
         return cast("Callable[..., Any]", function)
 
@@ -157,9 +157,9 @@ class Map(Node):
             if self.seed is None:
                 raise RuntimeError("a random map without a seed reached the compiler; run bind_seeds first")
             return called_in_turns(drawing(self, self.seed), of_elements, self.thread_safe)
-        if is_declared(function) and isinstance(function, ColumnFunction):
+        if makes_column(function):
             return in_one_call(self, function)
-        if is_declared(function) and isinstance(function, ChunkFunction):
+        if makes_columns(function):
             return in_one_chunk(self, function, allocate)
         if has_traced_form(function):
             return apply_traced(replace(self, function=function.function), function, allocate)

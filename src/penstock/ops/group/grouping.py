@@ -119,7 +119,7 @@ class Collecting(Batching):
         most = 1  # groups made in one go, if their elements are ready
         with Reader(inputs[0], epoch, at) as reader:
             while reader.ready(self.size_of(made)):
-                if reader.passed_empty():
+                if reader.take_passed_empty():
                     yield empty_piece([made, reader.mark])
                 before, start = reader.mark
                 sizes = self._ready(made, reader.at_hand, MOST_IN_ONE_GO if self.takes_views(reader.chunk) else most)
@@ -128,7 +128,7 @@ class Collecting(Batching):
                     if self.drop_remainder:
                         return
                     sizes = [len(run)]
-                elif len(sizes) == 1 and most == MOST_IN_ONE_GO and not reader.has_passed_empty:
+                elif len(sizes) == 1 and most == MOST_IN_ONE_GO and not reader.passed_empty:
                     # a small one, which may begin in the piece before: it is made with those after it
                     sizes = self._ready(made, len(run) + reader.at_hand, most)
                     if len(sizes) > 1:

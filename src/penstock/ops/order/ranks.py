@@ -57,7 +57,7 @@ class WholeBatches(RowMap):
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while seen != self.most and reader.ready(self.size):
-                if reader.passed_empty():
+                if reader.take_passed_empty():
                     yield empty_piece([seen, reader.mark])
                 run = cast("Piece", reader.take(self.size))
                 missing = self.size - len(run)
@@ -116,7 +116,7 @@ class PadToMultiple(PadToCardinality):
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while seen != self.most and reader.ready(self.count):
-                if reader.passed_empty():
+                if reader.take_passed_empty():
                     yield empty_piece([seen, reader.mark])
                 run = cast("Piece", reader.take(self.count))
                 seen += 1
@@ -185,7 +185,7 @@ class RankRows(RowMap):
         seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while reader.ready(self.batch):
-                if reader.passed_empty():
+                if reader.take_passed_empty():
                     yield empty_piece([seen, reader.mark])
                 run = cast("Piece", reader.take(self.batch))
                 own = run.select(positions_of(len(run), self.rank, self.world, strided=self.strided))
