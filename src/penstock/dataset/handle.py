@@ -169,7 +169,7 @@ class Handle(Generic[T_co]):
 
     def _warn_of(self, rules: tuple[lint.written.Rule, ...], written: lint.written.Written) -> None:
         for finding in lint.rules.findings(written, rules):
-            if finding.of is not None and not safety.guard.tell(finding.of):
+            if finding.of is not None and not safety.locks.tell(finding.of):
                 continue
             _warn(finding, place_noted(written.plan, finding.node) or place_of_user())
 

@@ -17,17 +17,17 @@ from penstock.plan.node import Node
 class RewriteRule(NamedTuple):
     """The location of a rewrite of single nodes, and the operations that it concerns: a plan without them skips it.
 
-    A file of rules is imported for the first plan that the rules may apply to. Rules about the functions of a `room`
-    apply only after that is imported: before, no plan has such functions.
+    A file of rules is imported for the first plan that the rules may apply to. Rules about the functions of a `package`
+    apply only once it is imported: before that, no plan has such functions.
     """
 
     about: tuple[str, ...]
     found: Callable[[], Callable[[Node], Node | None]]
-    room: str = "penstock"
+    package: str = "penstock"
 
     def may_apply(self, present: set[str]) -> bool:
         """Return True if the rule may change a plan with operations of these names."""
-        return not present.isdisjoint(self.about) and self.room in sys.modules
+        return not present.isdisjoint(self.about) and self.package in sys.modules
 
 
 RewritePasses: TypeAlias = tuple[tuple[RewriteRule, ...], ...]

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import CacheWarning
+from penstock.storage.remote.cache_space import DISK_BLOCK
 from penstock.storage.remote.cached_file import CachedFile
 from penstock.storage.remote.disk import DiskCache, disk_cache_of
 from penstock.storage.remote.file import Access, ObjectInfo, RemoteFile
 from penstock.storage.remote.orders import USE, ToldOrder
-from penstock.storage.remote.room import DISK_BLOCK
 
 SIZE = 1 << 16
 

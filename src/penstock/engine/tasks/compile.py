@@ -19,8 +19,8 @@ Steps: TypeAlias = "tuple[Wrapped[Step], Steps] | None"
 """A step and the steps below it."""
 
 
-class Line(NamedTuple):
-    """A partly compiled program: a run of steps over the program `source`, in which `depth` programs are nested.
+class PartialProgram(NamedTuple):
+    """A program under construction: consecutive steps over the program `source`, in which `depth` programs are nested.
 
     `number` is that of the last node.
     """
@@ -40,22 +40,24 @@ class Line(NamedTuple):
         return observer.join(self.source, steps)
 
 
-def _lined(number: int, node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
-    """Return the line up to `node`: the input's line with one more step, or a program that calls the inputs' programs.
+def _extended(
+    number: int, node: Node, inputs: tuple[PartialProgram, ...], allocate: Allocate, observer: Observer
+) -> PartialProgram:
+    """Return the partial program up to `node`: the input's with one more step, or one that calls the inputs' programs.
 
     The observer wraps each node's part, inputs first.
     """
-    step, below = node.as_step(allocate), tuple(line.number for line in inputs)
+    step, below = node.as_step(allocate), tuple(partial.number for partial in inputs)
     if step is not None:
-        (line,) = inputs
+        (partial,) = inputs
         wrapped = observer.wrap(Occurrence(number, node, "step", below), step)
-        return line._replace(number=number, steps=(Wrapped(number, wrapped, step), line.steps))
-    program = node.program(tuple(line.program(observer) for line in inputs), allocate)
+        return partial._replace(number=number, steps=(Wrapped(number, wrapped, step), partial.steps))
+    program = node.program(tuple(partial.program(observer) for partial in inputs), allocate)
     wrapped = observer.wrap(Occurrence(number, node, "program", below), program)
-    depth = 1 + max((line.depth for line in inputs), default=0)
+    depth = 1 + max((partial.depth for partial in inputs), default=0)
     if depth == DEEPEST:
         depth, wrapped, program = 0, on_another_stack(wrapped), on_another_stack(program)
-    return Line(Wrapped(number, wrapped, program), number, depth=depth)
+    return PartialProgram(Wrapped(number, wrapped, program), number, depth=depth)
 
 
 def compiled(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Program:
@@ -64,15 +66,15 @@ def compiled(plan: Node, allocate: Allocate, observer: Observer, numbered_from: 
 
 
 def _compiled(plan: Node, allocate: Allocate, observer: Observer, numbers: Iterator[int]) -> Program:
-    line = fold(plan, lambda node, inputs: _lined(next(numbers), node, inputs, allocate, observer))
-    return line.program(observer)
+    partial = fold(plan, lambda node, inputs: _extended(next(numbers), node, inputs, allocate, observer))
+    return partial.program(observer)
 
 
-class SpreadLine(NamedTuple):
-    """Consecutive spreads: the last one, and the line of those before it."""
+class PartialSpread(NamedTuple):
+    """A spread under construction: the last of consecutive spreads, and those before it."""
 
     last: Spread
-    before: SpreadLine | None = None
+    before: PartialSpread | None = None
     depth: int = 0  # of the spreads that call one another
 
     @property
@@ -90,18 +92,18 @@ class SpreadLine(NamedTuple):
 
 
 def _spread_after(
-    of: Occurrence, line: SpreadLine, allocate: Allocate, observer: Observer, guard: Guard | None
-) -> SpreadLine:
-    """Return the line with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
+    of: Occurrence, before: PartialSpread, allocate: Allocate, observer: Observer, guard: Guard | None
+) -> PartialSpread:
+    """Return `before` with the wrapped spread of an elementwise node at its end; `guard` runs the node by itself."""
     node = of.node
     alone = None if guard is None else guard(node, node.spread(allocate))
     if not node.traits.calls_input:
-        return SpreadLine(observer.wrap(of, alone or node.spread(allocate)), line, line.depth)
-    below, depth = line.spread, line.depth + 1
+        return PartialSpread(observer.wrap(of, alone or node.spread(allocate)), before, before.depth)
+    below, depth = before.spread, before.depth + 1
     if depth == DEEPEST:
         below, depth = on_another_stack(below), 1
     spread = node.spread_over(below) if alone is None else _in_turn((below, alone))
-    return SpreadLine(observer.wrap(of, spread), depth=depth)
+    return PartialSpread(observer.wrap(of, spread), depth=depth)
 
 
 def spreading(plan: Node, allocate: Allocate, observer: Observer, numbered_from: int = 0) -> Spread:
@@ -118,14 +120,14 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer, numbered_from:
         base, guard = base.inputs[0], own or guard
     if base.indexed:
         rows = of_rows(_compiled(base, allocate, observer, numbers))
-        line = SpreadLine(rows if guard is None else guard(base, rows))
+        partial = PartialSpread(rows if guard is None else guard(base, rows))
     else:
-        line = SpreadLine(base.spread(allocate))
+        partial = PartialSpread(base.spread(allocate))
     for node, of_node in reversed(stretch):
         number = next(numbers)
         of = Occurrence(number, node, "spread", (number - 1,) if number > numbered_from else ())
-        line = _spread_after(of, line, allocate, observer, of_node)
-    return line.spread
+        partial = _spread_after(of, partial, allocate, observer, of_node)
+    return partial.spread
 
 
 def of_rows(program: Program) -> Spread:

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeAlias, TypeVar
 
 from penstock.kernels.clocks import thread_times, wait_for_gil
-from penstock.plan.safety.guard import held_here
+from penstock.plan.safety.locks import held_here
 
 if TYPE_CHECKING:
     from penstock.engine.tasks.observer import TaskRecorder

@@ -228,7 +228,7 @@ def is_remote(executor: object) -> bool:
 
 def _is_in_a_turn() -> bool:
     """Return whether the consumer is a function that one thread at a time calls: workers would wait for it forever."""
-    return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
+    return "penstock.plan.safety.locks" in sys.modules and safety.locks.is_in_turn()
 
 
 def _is_in_a_task_of(executor: object) -> bool:

@@ -24,7 +24,7 @@ from penstock.plan.graph import end_of
 from penstock.plan.last_pass import LastPass
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import entered, turns_of
-from penstock.plan.safety.guard import LockSet
+from penstock.plan.safety.locks import LockSet
 from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 

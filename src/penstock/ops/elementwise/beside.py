@@ -22,7 +22,7 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import entered, turns_of
-from penstock.plan.safety.guard import LockSet
+from penstock.plan.safety.locks import LockSet
 from penstock.plan.safety.writing import elements_for
 from penstock.plan.step import Step
 from penstock.plan.traits import Traits

@@ -25,7 +25,7 @@ from penstock.plan.functions import name_of
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Streamed
 from penstock.plan.safety.calls import entered, turns_of
-from penstock.plan.safety.guard import LockSet
+from penstock.plan.safety.locks import LockSet
 from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 

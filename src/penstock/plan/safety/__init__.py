@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["calls", "guard", "imported", "moving"]
+__all__ = ["calls", "imported", "locks", "moving"]
 
 if TYPE_CHECKING:
-    from penstock.plan.safety import calls, guard, imported, moving
+    from penstock.plan.safety import calls, imported, locks, moving
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from penstock.elements.chunks.owning import owned_result
 from penstock.elements.chunks.sharing import with_own_arrays, with_own_containers
 from penstock.plan.background import WorksAhead
-from penstock.plan.safety.guard import LockSet, seen_of
 from penstock.plan.safety.hazards import Hazard
+from penstock.plan.safety.locks import LockSet, seen_of
 from penstock.plan.safety.walk import Walk
 from penstock.plan.safety.watch import Results, Snapshot
 from penstock.sources.protocol import Called

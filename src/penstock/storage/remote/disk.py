@@ -14,10 +14,10 @@ from warnings import warn
 
 from penstock.core.digest import digest
 from penstock.core.errors import CacheWarning
+from penstock.storage.remote.cache_space import DISK_BLOCK, CacheSpace, SpaceCounts, blocks_in, most_taken_by
 from penstock.storage.remote.cached_file import CachedFile, is_unused
 from penstock.storage.remote.file import RemoteFile
 from penstock.storage.remote.orders import ToldOrders
-from penstock.storage.remote.room import DISK_BLOCK, CacheRoom, RoomCounts, blocks_in, most_taken_by
 
 DEFAULT_CACHE_BYTES = 32 << 30
 """The bytes that the cache of a host may take, unless `storage_options=` has `cache_bytes`."""
@@ -47,7 +47,7 @@ class DiskCache:
         self._most = most
         self._lock = threading.Lock()
         self._open: OrderedDict[str, CachedFile] = OrderedDict()
-        self._room = CacheRoom(os.path.join(self.folder, "room"))
+        self._space = CacheSpace(os.path.join(self.folder, "room"))
         self._is_off = False
         self._began = time.time()
         self._orders = ToldOrders(self.folder)
@@ -78,13 +78,13 @@ class DiskCache:
                     kept.write(begin, content)
             finally:
                 with self._lock:
-                    self._room.end(size)
+                    self._space.end(size)
         except OSError as error:
             self._turn_off(error)
 
     def look_again(self) -> None:
         """Count what is on the disk before the next write: something else was written there."""
-        with self._lock, suppress(OSError), self._room.locked() as counts:
+        with self._lock, suppress(OSError), self._space.locked() as counts:
             counts.since = None
 
     def place_of(self, file: RemoteFile) -> str:
@@ -119,26 +119,26 @@ class DiskCache:
 
     def _begin(self, file: RemoteFile, size: int) -> bool:
         """Return whether there is room for a write of at most `size` bytes on the disk, which then counts."""
-        with self._lock, self._room.locked() as counts:
+        with self._lock, self._space.locked() as counts:
             if counts.since is None or counts.since >= self._most // _LOOKS:
                 self._open.clear()  # of files that are no longer used, which would keep others from making room
                 self._count(counts)
             if self._is_short(counts, size) > 0 and not self._make_room(size, file, counts):
                 return False
             counts.add(size)
-            self._room.begin(size)
+            self._space.begin(size)
             return True
 
-    def _count(self, counts: RoomCounts) -> list[tuple[float, int, str]]:
+    def _count(self, counts: SpaceCounts) -> list[tuple[float, int, str]]:
         """Count the bytes on the disk, and return the files as `_files`."""
-        under_way = self._room.under_way()  # before the look at the disk, where they are next
+        under_way = self._space.under_way()  # before the look at the disk, where they are next
         files = self._files()
-        around = [self._room.folder, self._orders.folder, *([] if self._index is None else [self._index])]
+        around = [self._space.folder, self._orders.folder, *([] if self._index is None else [self._index])]
         folders = DISK_BLOCK * (1 + len(self._inner()))
         counts.counted(under_way + folders + sum(blocks for _, blocks, _ in files) + sum(map(blocks_in, around)))
         return files
 
-    def _is_short(self, counts: RoomCounts, size: int) -> int:
+    def _is_short(self, counts: SpaceCounts, size: int) -> int:
         """Return the bytes that have to go before a write of `size` bytes."""
         return max(counts.taken + size - self._most, self._short_of_space(size))
 
@@ -171,7 +171,7 @@ class DiskCache:
         inner = [entry for entry in os.scandir(self.folder) if len(entry.name) == 2]
         return [entry.path for entry in inner if entry.is_dir(follow_symlinks=False)]
 
-    def _make_room(self, size: int, newcomer: RemoteFile, counts: RoomCounts) -> bool:
+    def _make_room(self, size: int, newcomer: RemoteFile, counts: SpaceCounts) -> bool:
         """Delete files that make room for `size` bytes of a newcomer; return whether they do."""
         now = time.monotonic()
         if now < self._try_again:

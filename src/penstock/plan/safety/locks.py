@@ -28,7 +28,7 @@ class ObjectLock:
 
 
 class LockTimes(NamedTuple):
-    """The time that this thread spent in guarded calls, and waiting for its turn, in ns."""
+    """The time that this thread spent in calls that take locks, and waiting for its turn, in ns."""
 
     alone: int
     queued: int
@@ -45,7 +45,7 @@ class _Here(threading.local):
 
 
 # The objects in use, and the threads that use them, belong to the process.
-_guards: WeakValueDictionary[int, ObjectLock] = WeakValueDictionary()
+_in_use: WeakValueDictionary[int, ObjectLock] = WeakValueDictionary()
 _told: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
 _lock = threading.Lock()
@@ -57,15 +57,15 @@ class LockSet:
 
     def __init__(self, owners: Iterable[Any], *, counts: bool = True) -> None:
         """Lock these objects; the time in it `counts` as time in functions that one thread at a time may call."""
-        self._guards = sorted({guard_of(owner) for owner in owners}, key=lambda guard: guard.number)
+        self._locks = sorted({lock_of(owner) for owner in owners}, key=lambda lock: lock.number)
         self.counts = counts
 
     def __enter__(self) -> None:
         here, asked, taken = _here, perf_counter_ns(), []
         try:
-            for guard in self._guards:
-                guard.lock.acquire()
-                taken.append(guard.lock)
+            for one in self._locks:
+                one.lock.acquire()
+                taken.append(one.lock)
         except BaseException:  # an interrupt
             for lock in taken:
                 lock.release()
@@ -77,34 +77,34 @@ class LockSet:
 
     def __exit__(self, *error: object) -> None:
         here = _here
-        for lock in here.locks.pop():  # those that were taken: after a fork the guards have others
+        for lock in here.locks.pop():  # those that were taken: after a fork the objects have others
             lock.release()
         if not here.locks and self.counts:
             here.alone += perf_counter_ns() - here.began
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ([guard.owner for guard in self._guards],)  # another process has other threads
+        return type(self), ([lock.owner for lock in self._locks],)  # another process has other threads
 
     def note(self, what: str) -> None:
         """Record an observation of the objects."""
-        for guard in self._guards:
-            guard.what = guard.what or what
+        for lock in self._locks:
+            lock.what = lock.what or what
 
 
-def guard_of(owner: Any) -> ObjectLock:
-    """Return the guard of an object: the same one for as long as it is referenced."""
+def lock_of(owner: Any) -> ObjectLock:
+    """Return the lock of an object: the same one for as long as it is referenced."""
     with _lock:
-        guard = _guards.get(id(owner))
-        if guard is None:
-            guard = _guards[id(owner)] = ObjectLock(owner, next(_numbers))
-        return guard
+        found = _in_use.get(id(owner))
+        if found is None:
+            found = _in_use[id(owner)] = ObjectLock(owner, next(_numbers))
+        return found
 
 
 def seen_of(owner: Any) -> str:
     """Return the change that was seen of an object in use; an empty text if there was none."""
     with _lock:
-        guard = _guards.get(id(owner))
-    return "" if guard is None else guard.what
+        found = _in_use.get(id(owner))
+    return "" if found is None else found.what
 
 
 def tell(thing: Any) -> bool:
@@ -123,7 +123,7 @@ def held_here() -> LockTimes:
 
 
 def is_in_turn() -> bool:
-    """Return True if this thread is in a guarded call now."""
+    """Return True if this thread holds such a lock now."""
     return bool(_here.locks)
 
 
@@ -131,8 +131,8 @@ def _after_fork() -> None:
     """Reset the state in a forked child, where the threads that held the locks do not exist."""
     global _lock  # noqa: PLW0603
     _lock = threading.Lock()
-    for guard in list(_guards.values()):
-        guard.lock = threading.RLock()
+    for lock in list(_in_use.values()):
+        lock.lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,25 +7,25 @@ import threading
 
 import pytest
 
-from penstock.plan.safety.guard import LockSet, guard_of, held_here, is_in_turn, seen_of
+from penstock.plan.safety.locks import LockSet, held_here, is_in_turn, lock_of, seen_of
 
 
 class Thing:
     """Something that may be shared."""
 
 
-def test_an_object_has_one_guard_for_as_long_as_it_is_used():
+def test_an_object_has_one_lock_for_as_long_as_it_is_used():
     thing = Thing()
     turns = LockSet([thing])
     turns.note("changes `x`")
-    assert guard_of(thing) is guard_of(thing)
+    assert lock_of(thing) is lock_of(thing)
     assert seen_of(thing) == "changes `x`"
     del turns
     gc.collect()
     assert seen_of(thing) == ""
 
 
-def test_a_guard_admits_one_thread_at_a_time_and_is_reentrant():
+def test_a_lock_admits_one_thread_at_a_time_and_is_reentrant():
     things = [Thing(), Thing()]
     one, other, inside, most = LockSet(things), LockSet(reversed(things)), [], []
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import os
 
-from penstock.storage.remote.room import DISK_BLOCK, CacheRoom, blocks_in, most_taken_by
+from penstock.storage.remote.cache_space import DISK_BLOCK, CacheSpace, blocks_in, most_taken_by
 
 
 def test_a_write_that_a_process_did_not_end_does_not_count_for_ever(tmp_path):
-    room = CacheRoom(str(tmp_path / "room"))
-    with room.locked() as counts:
-        room.begin(1000)
+    space = CacheSpace(str(tmp_path / "room"))
+    with space.locked() as counts:
+        space.begin(1000)
         (tmp_path / "room" / "1-killed.writer").write_bytes((1 << 40).to_bytes(8, "little"))
-        assert (counts.since, room.under_way()) == (None, 1000)
+        assert (counts.since, space.under_way()) == (None, 1000)
     assert not (tmp_path / "room" / "1-killed.writer").exists()
-    room.end(1000)
-    assert room.under_way() == 0
-    del room
+    space.end(1000)
+    assert space.under_way() == 0
+    del space
     assert os.listdir(tmp_path / "room") == ["taken"]
 
 
 def test_counts_are_those_of_all_and_stay(tmp_path):
-    one, other = CacheRoom(str(tmp_path / "room")), CacheRoom(str(tmp_path / "room"))
+    one, other = CacheSpace(str(tmp_path / "room")), CacheSpace(str(tmp_path / "room"))
     with one.locked() as counts:
         assert counts.since is None
         counts.counted(500)

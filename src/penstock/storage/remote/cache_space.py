@@ -18,7 +18,7 @@ _UNDER_WAY = struct.Struct("<q")
 _SUFFIX = ".writer"
 
 
-class RoomCounts:
+class SpaceCounts:
     """The bytes that the cache takes, or may once all writes under way are done, and those of writes since a count."""
 
     def __init__(self, taken: int, since: int | None) -> None:
@@ -36,7 +36,7 @@ class RoomCounts:
         self.since = None if self.since is None else self.since + size
 
 
-class CacheRoom:
+class CacheSpace:
     """The counts of a cache in a file, and for each process a file with the bytes of its writes under way.
 
     A process that ends in the middle of a write leaves a file that nobody has locked, which does not count. Where files
@@ -50,7 +50,7 @@ class CacheRoom:
         self._under_way = 0
 
     @contextmanager
-    def locked(self) -> Generator[RoomCounts]:
+    def locked(self) -> Generator[SpaceCounts]:
         """Let no other process count or begin a write, and keep the counts as they are in the end.
 
         Only one thread of a process may be in it.
@@ -61,7 +61,7 @@ class CacheRoom:
                 fcntl.flock(file, fcntl.LOCK_EX)
             data = os.pread(file, _COUNTS.size, 0)
             taken, since = _COUNTS.unpack(data) if len(data) == _COUNTS.size else (0, -1)
-            counts = RoomCounts(taken, None if since < 0 else since)
+            counts = SpaceCounts(taken, None if since < 0 else since)
             yield counts
             os.pwrite(file, _COUNTS.pack(counts.taken, -1 if counts.since is None else counts.since), 0)
         finally:
