@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import random
 import signal
@@ -9,7 +10,9 @@ import time
 from collections import Counter
 from contextlib import suppress
 from itertools import count, groupby
+from logging.handlers import QueueHandler
 from multiprocessing import connection
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -132,6 +135,19 @@ def test_a_worker_that_dies_in_a_task_is_replaced_and_named(pool, tmp_path, capl
     assert record.getMessage() == event.words.partition("; it wrote:\n")[0]  # the rest was forwarded line by line
     assert "SIGSEGV" in it.verdict()
     assert len(pool.crew._members) == 2
+
+
+def test_a_worker_that_dies_without_a_task_is_logged_and_replaced(pool, readiness):
+    records = SimpleQueue()
+    handler = QueueHandler(records)
+    logging.getLogger("penstock").addHandler(handler)
+    try:
+        os.kill(pool.crew.pids[0], signal.SIGKILL)
+        assert "ended by SIGKILL; it had no task" in records.get(timeout=PATIENCE).getMessage()
+        assert readiness.wait(PATIENCE)
+        assert len(pool.crew.pids) == 2
+    finally:
+        logging.getLogger("penstock").removeHandler(handler)
 
 
 @pytest.mark.parametrize("code", [0, 3])

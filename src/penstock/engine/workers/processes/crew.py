@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import signal
 import threading
@@ -302,6 +303,8 @@ class Crew:
         if self._deadline is not None:
             return
         tickets = [ticket for ticket in member.tickets if not ticket.dropped]
+        if not tickets and not member.leaves:
+            logging.getLogger("penstock").warning("%s; it had no task", death.told)
         if not member.leaves and (not member.ready or (death.by_others and tickets and not death.begun)):
             self._count_start(code, death)
         if tickets and tickets[0] is member.tickets[0]:
