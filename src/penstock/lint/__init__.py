@@ -16,10 +16,25 @@ __all__ = [
     "rules",
     "runs",
     "shards",
+    "vectorized",
     "written",
 ]
 
 if TYPE_CHECKING:
-    from penstock.lint import buffer, calls, finding, fix, functions, group, moves, order, rules, runs, shards, written
+    from penstock.lint import (
+        buffer,
+        calls,
+        finding,
+        fix,
+        functions,
+        group,
+        moves,
+        order,
+        rules,
+        runs,
+        shards,
+        vectorized,
+        written,
+    )
 else:
     __getattr__ = files_on_demand(__name__, __all__)

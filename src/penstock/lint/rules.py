@@ -35,6 +35,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS401", lambda: lint.functions.global_generator_in_a_function, warns=False),
     Rule("PS402", lambda: lint.functions.in_place_function, warns=False),
     Rule("PS403", lambda: lint.functions.dataset_as_an_element, ("map",), warns=False),
+    Rule("PS405", lambda: lint.vectorized.function_of_other_rows),
 )
 OF_EMPTY_EPOCHS: tuple[Rule, ...] = (
     Rule("PS203", lambda: lint.group.batch_larger_than_the_data),

@@ -74,11 +74,12 @@ class ElementwiseMethods(Handle[T_co]):
           ignores that, so functions that name `torch.from_numpy` or its like get copies.
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
           its numbers are the same for any number of workers, and after a restore.
-        - `vectorized=True` calls the function with columns, arrays of shape (k, ...) for some number k of elements, and
-          expects k rows back. By default a function of NumPy arithmetic alone, without a branch that depends on an
-          element, is *traced*: called once with placeholders for an element, and then run on whole columns if the
-          result is exactly the same. `explain()` shows this, and `vectorized=False` calls the function for every
-          element.
+        - `vectorized=True` calls the function once for k elements, with arrays of shape (k, ...), and expects k rows
+          back. k differs from call to call, so each row must depend on the same row of the arguments only; `check()`
+          warns of others. After `batch(n)` an element is a batch, and the arrays have the shape (k, n, ...).
+        - By default a function of NumPy arithmetic alone, without a branch that depends on an element, is *traced*:
+          called once with placeholders for an element, and then run on whole columns if the result is exactly the same.
+          `explain()` shows this, and `vectorized=False` calls the function for every element.
         - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE` or `None`: measured).
           `deterministic=False` yields elements in the order in which they are finished.
         - `on_error="skip"` leaves out elements for which the function raises (the result is then a stream), and
