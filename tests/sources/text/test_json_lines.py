@@ -131,6 +131,14 @@ def test_a_missing_column_is_an_error_or_the_value_of_nulls(tmp_path):
     assert read(path, nulls={"a": 9}) == [{"a": 1}, {"a": 9, "b": 2}]
 
 
+def test_nulls_are_none_or_an_error(tmp_path):
+    path = written(tmp_path, '{"a": 1}\n{"a": null, "b": 2}\n')
+    assert read(path) == [{"a": 1}, {"a": None, "b": 2}]
+    for settings in ({}, {"columns": ["a"]}):
+        with pytest.raises(DataError, match=r"line 2: column 'a' is null; pass nulls=\{'a': \.\.\.\}"):
+            read(path, nulls="raise", **settings)
+
+
 def test_other_encodings_are_read(tmp_path):
     path = written(tmp_path, '{"a": "é"}\n{"a": tru}\n'.encode("latin-1"))
     assert read(path, [0], encoding="latin-1") == [{"a": "é"}]
@@ -184,6 +192,7 @@ def test_the_pickled_source_is_equal_and_its_fingerprint_has_the_columns(tmp_pat
         {"columns": ["a"], "types": {"a": np.int8}},
         {"types": {"a": int}},
         {"nulls": {"b": 1}},
+        {"nulls": "raise"},
     )
     assert len({json_files([path], **each).fingerprint() for each in settings}) == len(settings)
     files = pickle.loads(pickle.dumps(json_files([path], types={"a": np.int8})))

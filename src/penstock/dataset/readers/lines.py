@@ -94,17 +94,18 @@ def read_json(
     *,
     columns: Sequence[str] | None = None,
     types: Mapping[str, Any] | None = None,
-    nulls: Literal["raise"] | Mapping[str, Any] = "raise",
+    nulls: Literal["raise"] | Mapping[str, Any] | None = None,
     encoding: str = "utf-8",
     compression: str | None = "auto",
     storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
     r"""Read the objects of JSON lines files (one object per line) as dicts, in file order, with random access.
 
-    `columns` names the fields to read. `types` gives the types of columns, listed in `columns` or not: a dtype (a
-    number becomes a scalar of that dtype, and a list of numbers an array: 1.5 or 300 for `uint8` is a `DataError`) or
-    `str`. Other values are as `json.loads` returns them. A missing or null column takes its value from `nulls`; without
-    one, a missing column of `columns` or `types` raises a `DataError`.
+    `columns` names the fields to read, by default all. `types` maps them to types: a dtype (a number becomes a scalar
+    of that dtype, and a list of numbers an array: 1.5 or 300 for `uint8` is a `DataError`) or `str`. Other values are
+    as `json.loads` returns them: a null is `None`. `nulls` may map columns to values that replace null and missing
+    ones, or be `"raise"`: a null raises a `DataError`. So does a missing column of `columns` or `types`. To leave rows
+    with nulls out, use `filter`.
 
     Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column.
     Paths, URLs and indexes are as in `read_text`; compressed files are read in order.

@@ -29,12 +29,12 @@ Kinds = Mapping[str, Any]
 class JsonFiles(LineFiles):
     """The JSON objects on the nonblank lines of some files; with `columns`, only these columns of each.
 
-    A missing or null column becomes its value in `nulls`. `types` are the types of columns, listed in `columns` or not.
+    A missing or null column becomes its value in `nulls`, or raises if that is `"raise"`. `types` are the types of columns, listed in `columns` or not.
     """
 
     columns: Sequence[str] | None = None
     types: Kinds = field(default_factory=dict[str, Any])
-    nulls: Mapping[str, Any] | None = None
+    nulls: Literal["raise"] | Mapping[str, Any] | None = None
 
     def spec(self) -> Spec:
         return None
@@ -77,7 +77,7 @@ class JsonFiles(LineFiles):
         return values
 
     def _fitted(self, value: dict[str, Any]) -> dict[str, Any]:
-        if self.nulls:
+        if isinstance(self.nulls, Mapping):
             for name, instead in self.nulls.items():
                 if value.get(name) is None:
                     value[name] = instead
@@ -93,6 +93,9 @@ class JsonFiles(LineFiles):
             except (ValueError, TypeError, ArithmeticError):
                 kind = "text" if self.types[name] is str else self.types[name]
                 raise DataError(f"column {name!r} is {found!r:.60}, and types= expects {kind}") from None
+        null = next((name for name in fitted if fitted[name] is None), None) if self.nulls == "raise" else None
+        if null is not None:
+            raise DataError(f"column {null!r} is null; pass nulls={{{null!r}: ...}} to replace missing values")
         return fitted
 
     @cached_property
@@ -202,7 +205,7 @@ def json_files(
     *,
     columns: Sequence[str] | None = None,
     types: Mapping[str, Any] | None = None,
-    nulls: Literal["raise"] | Mapping[str, Any] = "raise",
+    nulls: Literal["raise"] | Mapping[str, Any] | None = None,
     encoding: str = "utf-8",
 ) -> JsonFiles:
     """Return the objects of JSON lines files."""
@@ -212,7 +215,7 @@ def json_files(
     kinds = {} if types is None else _kinds(check_mapping("read_json", "types", types))
     if names is not None and (others := [name for name in kinds if name not in names]):
         raise PlanError(f"read_json(types=): {others[0]!r} is not one of columns=")
-    given = None if is_one_of(nulls, "raise") else check_mapping("read_json", "nulls", nulls)
+    given = nulls if nulls is None or is_one_of(nulls, "raise") else check_mapping("read_json", "nulls", nulls)
     lines = line_files(paths, encoding=encoding, call="read_json")
     values = {name: getattr(lines, name) for name in ("paths", "framing", "name", "encoding")}
     return JsonFiles(kind=line_kind(Wanted.NOT_BLANK), columns=names, types=kinds, nulls=given, **values)
