@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from penstock.core.options import AUTOTUNE, Options
     from penstock.core.tunings import TaskTuning, Tuning
     from penstock.core.verdicts import Verdict
-    from penstock.dataset.check import Check, StageCheck
+    from penstock.dataset.check import Check, OperationCheck
     from penstock.dataset.dataset import Dataset
     from penstock.dataset.describing.description import Description, LeafDescription
     from penstock.dataset.diagnose import Diagnosis, diagnose
@@ -71,6 +71,7 @@ __all__ = [
     "Iterator",
     "LeafDescription",
     "ObjectSpec",
+    "OperationCheck",
     "OperationDiff",
     "OperationOnRow",
     "OperationStats",
@@ -85,7 +86,6 @@ __all__ = [
     "Simulation",
     "Sparse",
     "SparseSpec",
-    "StageCheck",
     "Stats",
     "StorageModel",
     "Switch",
@@ -156,7 +156,7 @@ _PLACES = {
     "Sparse": "penstock.elements.sparse",
     **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
     "Dataset": "penstock.dataset.dataset",
-    **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
+    **dict.fromkeys(("Check", "OperationCheck"), "penstock.dataset.check"),
     **dict.fromkeys(("Description", "LeafDescription"), "penstock.dataset.describing.description"),
     **dict.fromkeys(("Diagnosis", "diagnose"), "penstock.dataset.diagnose"),
     "ContactSheet": "penstock.watch.sheet.contact_sheet",

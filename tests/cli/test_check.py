@@ -38,7 +38,7 @@ def told(name, **settings):
 def test_a_good_pipeline_is_ok():
     ok, text = told("ds")
     assert ok
-    assert text.startswith("stage ")
+    assert text.startswith("operation ")
     assert text.endswith("ok\n")
 
 

@@ -24,7 +24,7 @@ def test_a_good_pipeline_is_ok():
     assert check.ok
     assert check.findings == ()
     heading, *stages, last = lines(check)
-    assert heading.split() == ["stage", "one", "element", "yields"]
+    assert heading.split() == ["operation", "one", "element", "yields"]
     assert [line.split()[0] for line in stages] == ["range(20)", "shuffle()", "map(lambda)", "batch(5)"]
     assert stages[-1].endswith('{"x": int64[5], "y": object[5]}')
     assert all(unit in " ".join(stages) for unit in ("µs", "int64"))
@@ -33,11 +33,11 @@ def test_a_good_pipeline_is_ok():
 
 def test_an_operation_of_several_parts_has_one_line():
     ds = DS.flat_map(lambda x: [x, x]).group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), 2)
-    stages = ds.check().stages
+    stages = ds.check().operations
     assert [stage.operation.split("(")[0] for stage in stages] == ["range", "flat_map", "group_by_window"]
     assert [str(stage.element) for stage in stages] == ["int64", "int64", "int64[2]"]
     assert all(stage.seconds for stage in stages)
-    failed = DS.flat_map(lambda x: 1 // x).batch(2).check().stages
+    failed = DS.flat_map(lambda x: 1 // x).batch(2).check().operations
     assert [type(stage.error) for stage in failed] == [type(None), ZeroDivisionError, type(None)]
 
 
@@ -49,7 +49,7 @@ def test_the_repr_of_a_check_is_its_table():
 def test_a_failed_operation_is_shown_with_its_row_and_later_ones_are_not_reached():
     check = DS.map(refuse).batch(5, drop_remainder=True).prefetch(2).check()
     assert not check.ok
-    source, failed, *after = check.stages
+    source, failed, *after = check.operations
     assert source.error is None
     assert isinstance(failed.error, ValueError)
     assert lines(check)[2].endswith("ValueError: I dislike 3 (at row 3)")

@@ -136,7 +136,7 @@ def test_rows_and_slices_show_the_notes(operation, make):
 @pytest.mark.parametrize("operation", [name for name in EACH if name not in ("map(accept)", "flat_map(begun)")])
 def test_check_shows_the_notes(operation):
     check = EACH[operation](ps.Dataset.range(7, 12)).check()
-    (error,) = [stage.error for stage in check.stages if stage.error is not None]
+    (error,) = [stage.error for stage in check.operations if stage.error is not None]
     assert_says(error, operation)
     assert "(at row 0" in str(check)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.audio.crop import cut_frames
+from penstock.audio.cropping import cut_frames
 from penstock.audio.samples import check_frames, check_samples, with_frames
 from penstock.core.frozen import frozen
 from penstock.elements.spec import ArraySpec, Spec

@@ -37,4 +37,4 @@ def check(target: str, terminal: Terminal, *, rows: int = 1, write: bool = False
         terminal.say("no finding has a safe fix")
     done = {id(finding) for finding in fixed} if write else set[int]()  # findings of two lines may read alike
     left = [finding for finding in checked.findings if finding.warns and id(finding) not in done]
-    return not left and all(stage.error is None for stage in checked.stages)
+    return not left and all(operation.error is None for operation in checked.operations)

@@ -21,12 +21,12 @@ _LONGEST = 100  # characters of an error's message
 
 
 @frozen()
-class StageCheck:
+class OperationCheck:
     """The result of one operation in a dry run: its element's spec and the time for one element, or the error raised.
 
     If all of these are `None`, the dry run did not reach the operation.
 
-    >>> first, second = Dataset.range(8).map(lambda x: 6 // x).check().stages
+    >>> first, second = Dataset.range(8).map(lambda x: 6 // x).check().operations
     >>> first.operation, first.element, second.error
     ('range(8)', int64, ZeroDivisionError('integer division or modulo by zero'))
     """
@@ -43,7 +43,7 @@ class Check:
     """The result of `ds.check()`: every operation as written, with its element or error, and the findings of the lint.
 
     >>> print(Dataset.range(8).batch(4).shuffle().check())  # doctest: +ELLIPSIS
-    stage     one element  yields
+    operation one element  yields
     range(8)  ...          int64
     batch(4)  ...          int64[4]
     shuffle() ...          int64[4]
@@ -51,7 +51,7 @@ class Check:
     not ok: 1 warning; to silence it: ds.with_options(ps.Options(ignore_lint="PS101"))
     """
 
-    stages: tuple[StageCheck, ...]
+    operations: tuple[OperationCheck, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -60,11 +60,11 @@ class Check:
         return self._error is None and not any(finding.warns for finding in self.findings)
 
     @property
-    def _error(self) -> StageCheck | None:
-        return next((stage for stage in self.stages if stage.error is not None), None)
+    def _error(self) -> OperationCheck | None:
+        return next((each for each in self.operations if each.error is not None), None)
 
     def __str__(self) -> str:
-        lines = [("stage", "one element", "yields"), *map(self._line, self.stages)]
+        lines = [("operation", "one element", "yields"), *map(self._line, self.operations)]
         width = min(max(len(operation) for operation, _, _ in lines), _WIDEST)
         table: list[str] = []
         for operation, time, yields in lines:
@@ -75,14 +75,14 @@ class Check:
 
     __repr__ = __str__
 
-    def _line(self, stage: StageCheck) -> tuple[str, str, str]:
-        if stage.error is not None:
-            yields = one_line(stage.error)
-        elif stage.seconds is not None:
-            yields = describe(stage.element)
+    def _line(self, made: OperationCheck) -> tuple[str, str, str]:
+        if made.error is not None:
+            yields = one_line(made.error)
+        elif made.seconds is not None:
+            yields = describe(made.element)
         else:
             yields = "not reached" if self._error is not None else "nothing"
-        return "  " * min(stage.depth, DEEPEST_INDENT) + stage.operation, _time(stage.seconds), yields
+        return "  " * min(made.depth, DEEPEST_INDENT) + made.operation, _time(made.seconds), yields
 
     def _summary(self) -> str:
         warnings = sum(finding.warns for finding in self.findings)
@@ -106,11 +106,11 @@ def checked(written: Written, bound: Node, rows: int) -> Check:
     for _, stage in tried:
         if stage.error is not None:
             note_blames(stage.error)
-    stages = tuple(_stages(tried))
+    operations = tuple(_operations(tried))
     firsts = {id(node): stage.first for node, stage in tried if stage.element is not None}
     made = {id(node): stage.made for node, stage in tried}
     failed = any(_all_failed(node, made) for node, stage in tried if stage.error is None)
-    return Check(stages, tuple(findings(written._replace(firsts=firsts, failed=failed))))
+    return Check(operations, tuple(findings(written._replace(firsts=firsts, failed=failed))))
 
 
 def _all_failed(node: Node, made: Mapping[int, int]) -> bool:
@@ -119,7 +119,7 @@ def _all_failed(node: Node, made: Mapping[int, int]) -> bool:
     return is_called and any(made.get(id(below), 0) > 0 for below in node.inputs)
 
 
-def _stages(tried: list[tuple[Node, DryRunStage]]) -> Iterator[StageCheck]:
+def _operations(tried: list[tuple[Node, DryRunStage]]) -> Iterator[OperationCheck]:
     """Yield one check for each operation as written; the internal operations below it count as a part of it."""
     seconds, error = [], None
     for node, stage in tried:
@@ -128,7 +128,7 @@ def _stages(tried: list[tuple[Node, DryRunStage]]) -> Iterator[StageCheck]:
         if node.internal:
             continue
         took = sum(seconds) if stage.seconds is not None else None
-        yield StageCheck(node.label(), stage.element, took, error, stage.depth)
+        yield OperationCheck(node.label(), stage.element, took, error, stage.depth)
         seconds, error = [], None
 
 

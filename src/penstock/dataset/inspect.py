@@ -175,7 +175,7 @@ class Inspect(Handle[T_co]):
 
         >>> check = Dataset.range(8).map(lambda x: 6 // x).batch(3).check()
         >>> print(check)
-        stage        one element  yields
+        operation    one element  yields
         range(8)       ...        int64
         map(lambda)               ZeroDivisionError: ... (at row 0)
         batch(3)                  not reached

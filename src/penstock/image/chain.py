@@ -11,7 +11,7 @@ from penstock.core.cached import cached_property
 from penstock.core.frozen import frozen
 from penstock.image.crop import CenterCrop, Crop, RandomCrop
 from penstock.image.decode import Decode
-from penstock.image.flip import RandomFlip
+from penstock.image.flipping import RandomFlip
 from penstock.image.operation import ImageOperation
 from penstock.image.pixels import Normalize, ToChw
 from penstock.image.resize import RandomResizedCrop, Resize

@@ -35,8 +35,8 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS401", lambda: lint.functions.global_generator_in_a_function, warns=False),
     Rule("PS402", lambda: lint.functions.in_place_function, warns=False),
     Rule("PS403", lambda: lint.functions.dataset_as_an_element, ("map",), warns=False),
-    Rule("PS405", lambda: lint.vectorized.function_of_other_rows),
 )
+OF_DRY_RUNS: tuple[Rule, ...] = (Rule("PS405", lambda: lint.vectorized.function_of_other_rows),)
 OF_EMPTY_EPOCHS: tuple[Rule, ...] = (
     Rule("PS203", lambda: lint.group.batch_larger_than_the_data),
     Rule("PS404", lambda: lint.functions.every_element_failed),
@@ -50,7 +50,9 @@ OF_RUNS: tuple[Rule, ...] = (
 )
 OF_THREADS: tuple[Rule, ...] = (Rule("PS505", lambda: lint.runs.function_called_by_one_thread),)
 OF_CALLS: tuple[Rule, ...] = (Rule("PS901", lambda: lint.calls.result_thrown_away),)
-RULES = tuple(sorted(OF_PLANS + OF_EMPTY_EPOCHS + OF_RUNS + OF_THREADS + OF_CALLS, key=lambda rule: rule.code))
+RULES = tuple(
+    sorted(OF_PLANS + OF_DRY_RUNS + OF_EMPTY_EPOCHS + OF_RUNS + OF_THREADS + OF_CALLS, key=lambda rule: rule.code)
+)
 CODES = tuple(rule.code for rule in RULES)
 WARNING = tuple(rule for rule in OF_PLANS if rule.warns)
 WARNING_OF_RUNS = tuple(rule for rule in OF_RUNS if rule.warns)

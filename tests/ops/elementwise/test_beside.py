@@ -103,7 +103,7 @@ def test_the_operation_that_the_user_wrote_is_blamed(ds, blamed):
     notes = [note.partition(";")[0] for note in caught.value.__notes__]
     assert notes[:2] == [f"in {blamed}, at row 0", "made from the number 0"]
     assert notes[2:] in (["while making element 0"], ["while making batch 0"])
-    assert ds.check().stages[-1].error is not None
+    assert ds.check().operations[-1].error is not None
 
 
 def test_an_error_names_the_operation_and_the_record():

@@ -29,7 +29,8 @@ Kinds = Mapping[str, Any]
 class JsonFiles(LineFiles):
     """The JSON objects on the nonblank lines of some files; with `columns`, only these columns of each.
 
-    A missing or null column becomes its value in `nulls`, or raises if that is `"raise"`. `types` are the types of columns, listed in `columns` or not.
+    A missing or null column becomes its value in `nulls`; a null raises if that is `"raise"`. `types` are the types of
+    columns, listed in `columns` or not.
     """
 
     columns: Sequence[str] | None = None
