@@ -99,7 +99,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
         (
             lambda: ps.read_image_folder(".", extensions=[3]),
             TypeError,
-            r"extensions=\[3\]\): .* names, but 3 is not text",
+            r"extensions=\[3\]\): .* names, but 3 is not a string",
         ),
         (
             lambda: ps.read_csv(__file__, columns="age"),
@@ -112,7 +112,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             r"read_csv\(types=\['age'\]\): expected a dict, not list",
         ),
         (lambda: ps.read_csv(__file__, names=3), TypeError, r"read_csv\(names=3\): expected a list of names, not int"),
-        (lambda: ps.read_csv(__file__, delimiter=3), TypeError, r"read_csv\(delimiter=3\): expected a text, not int"),
+        (lambda: ps.read_csv(__file__, delimiter=3), TypeError, r"read_csv\(delimiter=3\): expected a string, not int"),
         (
             lambda: ps.read_csv(__file__, encoding="nope"),
             ValueError,
@@ -133,7 +133,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             ps.errors.PlanError,
             r"read_text\(errors=3\): unknown error handler",
         ),
-        (lambda: ps.read_sql("x.db", 3, key="id"), TypeError, r"read_sql\(relation=3\): expected a text, not int"),
+        (lambda: ps.read_sql("x.db", 3, key="id"), TypeError, r"read_sql\(relation=3\): expected a string, not int"),
         (lambda: ps.read_zarr(3), TypeError, r"read_zarr\(paths=3\): expected a list of paths, not int"),
         (lambda: ps.read_mds(3), TypeError, r"read_mds\(paths=3\): expected a list of paths, not int"),
         (lambda: ps.read_litdata(None), TypeError, r"read_litdata\(paths=None\): expected a list of paths"),

@@ -61,7 +61,7 @@ def test_a_saved_tuning_is_the_same(tmp_path):
         ({"cores": "many"}, "number of cores is 'many'"),
         ({"cores": 0}, "number of cores is 0"),
         ({"cores": None}, "number of cores is None"),
-        ({"operations": [1]}, "name of an operation"),
+        ({"operations": [1]}, "operation name"),
         ({"more": 1}, "more"),
         ({"tasks": [{"operation": "map(f)", "items": 1}]}, "missing"),
         ({"tasks": [{"operation": "x", "items": 1, "beside": 1, "parts": 1, "ahead": 1, "spare": -1}]}, "count"),
@@ -73,7 +73,7 @@ def test_a_file_with_anything_else_is_refused(tmp_path, changed, why):
     path.write_text(changed if isinstance(changed, str) else json.dumps(json.loads(path.read_text()) | changed))
     with pytest.raises(PlanError, match=why) as raised:
         Tuning.load(path)
-    assert re.search(r"tuned\.json is no tuning .* save it again", str(raised.value))
+    assert re.search(r"tuned\.json is not a tuning .* save it again", str(raised.value))
 
 
 def test_a_tuning_of_other_operations_is_refused():

@@ -60,5 +60,5 @@ def test_a_dataset_of_a_subclass_in_a_function_is_compared():
 
 
 def test_without_a_stream_no_row_of_an_input_is_followed():
-    with pytest.raises(PlanError, match=r"explain\(input_row=\): no operation of this dataset makes a stream"):
+    with pytest.raises(PlanError, match=r"explain\(input_row=\): this dataset is not a stream"):
         ps.Dataset.range(8).shuffle(seed=0).map(abs).explain(input_row=2)

@@ -135,7 +135,7 @@ def test_arguments_are_checked():
         ds.explain(row=1, input_row=1)
     with pytest.raises(TypeError, match=r"explain\(row='a'\)"):
         ds.explain(row="a")
-    with pytest.raises(ps.errors.PlanError, match=r"explain\(row=\) shows"):
+    with pytest.raises(ps.errors.PlanError, match=r"pass row= with the position"):
         ds.explain(input_row=1)
     with pytest.raises(IndexError):
         ds.explain(row=4)

@@ -124,7 +124,7 @@ def test_a_prediction_prints_as_four_lines():
         ({"seconds": "x"}, TypeError, r"simulate\(seconds="),
         ({"workers": 0}, ValueError, r"simulate\(workers=0\)"),
         ({"storage": StorageModel(latency=[])}, ValueError, r"StorageModel\(latency=\[\]\)"),
-        ({"storage": StorageModel(latency=-0.1)}, ValueError, "seconds from 0 on"),
+        ({"storage": StorageModel(latency=-0.1)}, ValueError, "one or more non-negative numbers of seconds"),
         ({"storage": StorageModel(latency=[0.1, "a"])}, TypeError, r"StorageModel\(latency='a'\)"),
         ({"storage": StorageModel(latency=[[0.1]])}, TypeError, r"StorageModel\(latency=\[0\.1\]\)"),
         ({"storage": StorageModel(bandwidth=0)}, ValueError, r"StorageModel\(bandwidth=0\)"),

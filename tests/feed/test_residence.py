@@ -166,5 +166,5 @@ def test_what_is_no_dataset_or_does_not_fit_is_refused(monkeypatch):
     with pytest.raises(TypeError, match="expected a dataset"):
         ps.feed.resident(feed, "cpu")
     monkeypatch.setattr("penstock.feed.torch.TorchHome.free_bytes", lambda _: 100)
-    with pytest.raises(BudgetError, match=r"the data takes 368 bytes, and the device has 100 free"):
+    with pytest.raises(BudgetError, match=r"the data takes 368 bytes, but the device has only 100 bytes free"):
         ps.feed.resident(Dataset.from_tensor_slices(DATA).batch(2), "cpu")

@@ -65,7 +65,7 @@ def test_each_kind_of_leaf_has_a_spec_and_back(tf):
 
 @pytest.mark.parametrize("leaf", [ObjectSpec(dict), ArraySpec((), np.dtype("M8[s]"))])
 def test_other_types_are_refused(tf, leaf):
-    with pytest.raises(ElementError, match=r"TensorFlow has no dtype|no tensor"):
+    with pytest.raises(ElementError, match=r"TensorFlow has no dtype|cannot become a tensor"):
         type_specs({"x": leaf})
 
 
@@ -200,7 +200,7 @@ def test_an_iterator_over_arrays_is_not_begun_while_a_function_is_traced(tf):
 def test_objects_that_are_no_text_are_refused_by_their_type(eager):
     pytest.importorskip("tensorflow")
     ds = Dataset.range(4).map(lambda x: object()).batch(2)
-    with pytest.raises(Exception, match="an element of type object, which is no tensor"):
+    with pytest.raises(Exception, match="an element of type object, which cannot become a tensor"):
         list(ds.to_tensorflow(eager=eager))
     for words in (["a", "b"], [b"a", b"b"]):
         texts = Dataset.from_source(words).batch(2).to_tensorflow(eager=eager)

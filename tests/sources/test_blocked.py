@@ -179,7 +179,7 @@ def test_a_window_and_the_next_fit_the_cache():
 
 @pytest.mark.parametrize("row", [-1, 20])
 def test_rows_out_of_range_are_refused(row):
-    with pytest.raises(IndexError, match=f"row {row} of 20"):
+    with pytest.raises(IndexError, match=f"row {row} is out of range: there are 20 rows"):
         BlockedSource(made([10, 10])).read_many(np.array([3, row]))
 
 

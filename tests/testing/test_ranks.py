@@ -111,7 +111,7 @@ def test_ledgers_of_another_pipeline():
         audit([iter(ds).ledger(), iter(ps.Dataset.range(9)).ledger()], ds)
     with pytest.raises(ValueError, match="no ledger to merge"):
         audit([], ds)
-    with pytest.raises(ValueError, match="is no ledger"):
+    with pytest.raises(ValueError, match="is not a ledger"):
         audit([{"version": 0}], ds)
 
 

@@ -68,7 +68,7 @@ def test_windows_have_the_call_forms():
 
 
 def test_a_name_must_be_text():
-    with pytest.raises(TypeError, match="name=3: expected a text"):
+    with pytest.raises(TypeError, match="name=3: expected a string"):
         data.Dataset.range(3).take(2, name=3)
 
 

@@ -76,7 +76,7 @@ def is_one_of(value: object, *choices: object) -> bool:
 def check_text(call: str, name: str, value: object) -> str:
     """Return `value`; refuse anything but text."""
     if not isinstance(value, str):
-        raise TypeError(f"{call}({name}={value!r:.80}): expected a text, not {type(value).__name__}")
+        raise TypeError(f"{call}({name}={value!r:.80}): expected a string, not {type(value).__name__}")
     return value
 
 
@@ -175,11 +175,11 @@ def check_number(call: str, name: str, value: object) -> float:
 
 
 def check_names(call: str, name: str, value: object) -> list[str]:
-    """Return `value` as a list of texts; refuse anything else."""
+    """Return `value` as a list of strings; refuse anything else."""
     items = check_list(call, name, value, "names")
     for item in items:
         if not isinstance(item, str):
-            raise TypeError(f"{call}({name}={value!r:.80}): expected a list of names, but {item!r:.40} is not text")
+            raise TypeError(f"{call}({name}={value!r:.80}): expected a list of names, but {item!r:.40} is not a string")
     return items
 
 

@@ -107,8 +107,8 @@ class Tuning:
             return cls._of(json.loads(text))
         except (ValueError, TypeError, KeyError) as error:
             raise PlanError(
-                f"{os.fspath(path)} is no tuning that this version of Penstock reads ({error}): save it again with "
-                "it.tuning().save(path)"
+                f"{os.fspath(path)} is not a tuning that this version of Penstock can read ({error}): save it again "
+                "with it.tuning().save(path)"
             ) from error
 
     @classmethod
@@ -129,7 +129,7 @@ class Tuning:
             raise ValueError(f"its number of cores is {made.cores!r}")
         texts = [*operations, *why, *(task.operation for task in tasks)]
         if not all(isinstance(text, str) for text in texts):
-            raise ValueError("the name of an operation is no text")
+            raise ValueError("an operation name is not a string")
         return made
 
     def check(self, operations: tuple[str, ...]) -> None:

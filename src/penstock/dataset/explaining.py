@@ -137,8 +137,8 @@ class Explaining(Handle[T_co]):
                 number = whole_place(position)
                 if number < 0:
                     raise IndexError(
-                        f"explain(row={number}): the elements of the stream {first_stream(bound).label()} are counted "
-                        "from its beginning, from 0 on"
+                        f"explain(row={number}): the elements of the stream {first_stream(bound).label()} have "
+                        "positions from 0 on; negative positions are not supported"
                     )
                 epoch = check_count("explain", "epoch", epoch, least=0)
                 trace, found = dryrun.row_trace.trace_stream(bound, number, epoch), []
@@ -151,8 +151,8 @@ class Explaining(Handle[T_co]):
         bound = self._bound()
         if bound.indexed:
             raise PlanError(
-                "explain(input_row=): no operation of this dataset makes a stream, so no row of an input is followed; "
-                "explain(row=) shows what an element of the result, by its place there, is made from"
+                "explain(input_row=): this dataset is not a stream, so input_row= does not apply; pass row= with the "
+                "position of an element in the result"
             )
         below = dryrun.row_trace.input_of(bound)
         at = row_of(below, epoch, position)

@@ -35,7 +35,8 @@ def row_of(plan: Node, epoch: Any, position: Any) -> int:
     """Return the row, counted over all epochs, of a position in an epoch."""
     at, count = whole_place(position), plan.stride
     if not (-count if plan.length != INFINITE else 0) <= at < count:
-        raise IndexError(f"row {at} of a dataset of {'endless' if plan.length == INFINITE else count} elements")
+        has = "is endless, and counts rows from 0" if plan.length == INFINITE else f"has {count} elements"
+        raise IndexError(f"row {at} is out of range: the dataset {has}")
     if whole_place(epoch) < 0:
         raise IndexError(f"epoch {epoch}: epochs count from 0")
     return epoch * count + at % count

@@ -51,7 +51,7 @@ class StorageModel:
         values = [given] if is_one else check_list(call, "latency", given, "seconds")
         found = np.array([check_number(call, "latency", each) for each in values], np.float64)
         if not found.size or not (found >= 0).all() or not np.isfinite(found).all():
-            raise ValueError(f"{call}(latency={given!r:.80}): expected seconds from 0 on, at least one")
+            raise ValueError(f"{call}(latency={given!r:.80}): expected one or more non-negative numbers of seconds")
         for name in ("bandwidth", "node_bandwidth"):
             if not check_number(call, name, value := getattr(self, name)) > 0:
                 raise ValueError(f"{call}({name}={value!r}): expected a number above 0")

@@ -47,7 +47,7 @@ class CudaDriverMemory:
     @staticmethod
     def _check(status: int) -> None:
         if status:
-            raise OSError(f"CUDA's driver answers with error {status}")
+            raise OSError(f"the CUDA driver returned error {status}")
 
 
 def pinned_ring(number: int) -> Ring | None:

@@ -129,7 +129,9 @@ def _moved(elements: Any, home: Home) -> Any:
     arrays = [np.asarray(leaf) for leaf in leaves]
     each, free = sum(array.nbytes for array in arrays), home.free_bytes()
     if free is not None and each * count > free:
-        raise BudgetError(f"resident(): the data takes {each * count:,} bytes, and the device has {free:,} free")
+        raise BudgetError(
+            f"resident(): the data takes {each * count:,} bytes, but the device has only {free:,} bytes free"
+        )
     columns = each_converted(
         lambda array: home.begin((count, *array.shape), array.dtype), arrays, lambda: paths(structure)
     )

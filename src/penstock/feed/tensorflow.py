@@ -130,7 +130,7 @@ def type_spec(leaf: LeafSpec) -> Any:
     if issubclass(leaf.type, str | bytes):
         return tf.TensorSpec((), tf.string)
     raise ElementError(
-        f"an element has a leaf of type {leaf!r}, which is no tensor; map() it to an array, or leave it out"
+        f"an element has a leaf of type {leaf!r}, which cannot become a tensor; map() it to an array, or leave it out"
     )
 
 
@@ -221,8 +221,8 @@ def _refuse_objects(array: np.ndarray[Any, Any]) -> None:
     others = [each for each in array.flat if not isinstance(each, str | bytes)] if array.dtype.hasobject else []
     if others:
         raise ElementError(
-            f"an array of objects has an element of type {type(others[0]).__name__}, which is no tensor; map() it to "
-            "numbers or text, or leave it out"
+            f"an array of objects has an element of type {type(others[0]).__name__}, which cannot become a tensor; "
+            "map() it to numbers or strings, or leave it out"
         )
 
 

@@ -61,7 +61,7 @@ class Pool:
 
     def __init__(self, idle_limit: int) -> None:
         if idle_limit < 0:
-            raise ValueError(f"idle_limit must not be negative, not {idle_limit}")
+            raise ValueError(f"idle_limit is {idle_limit}; expected at least 0")
         self._native = _native.Pool(min(idle_limit, _MOST_BYTES))
         self._block = self._native.block
 

@@ -166,7 +166,8 @@ class BlockedSource:
         bounds = self.store.bounds
         low, high = int(rows.min()), int(rows.max())
         if low < 0 or high >= self.length:
-            raise IndexError(f"{self.name}: row {low if low < 0 else high} of {self.length:,}")
+            row = low if low < 0 else high
+            raise IndexError(f"{self.name}: row {row} is out of range: there are {self.length:,} rows")
         first = int(bounds.searchsorted(low, "right")) - 1
         if high < bounds[first + 1]:
             ((_, block),) = self._recent.each([first])

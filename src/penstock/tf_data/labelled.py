@@ -36,4 +36,4 @@ def _with_name(signature: inspect.Signature) -> inspect.Signature:
 def check_name(name: object) -> None:
     """Raise an error for anything but a label, such as an argument in the wrong place."""
     if not isinstance(name, str | None):
-        raise TypeError(f"name={name!r}: expected a text, not {type(name).__name__}")
+        raise TypeError(f"name={name!r}: expected a string, not {type(name).__name__}")

@@ -59,7 +59,7 @@ def test_a_mask_key_must_be_new_text():
     assert check_mask_key("batch", None, "x") == "x"
     with pytest.raises(PlanError, match=r"batch\(\): an element already has 'x'"):
         check_mask_key("batch", spec_of({"x": 1}), "x")
-    with pytest.raises(TypeError, match=r"batch\(mask_key=None\): expected a text"):
+    with pytest.raises(TypeError, match=r"batch\(mask_key=None\): expected a string"):
         check_mask_key("batch", None, None)
 
 

@@ -31,7 +31,7 @@ def test_the_rank_in_an_environment(environment, place):
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({"RANK": "2", "WORLD_SIZE": "2"}, "RANK='2' and WORLD_SIZE='2' are no rank"),
+        ({"RANK": "2", "WORLD_SIZE": "2"}, "RANK='2' and WORLD_SIZE='2' are not a valid rank"),
         ({"RANK": "one", "WORLD_SIZE": "2"}, "RANK='one'"),
         ({"WORLD_SIZE": "4"}, "WORLD_SIZE=4 is set, but RANK is not"),
     ],

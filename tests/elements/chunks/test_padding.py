@@ -124,5 +124,5 @@ def test_values_that_do_not_fit_are_named(leaf, fill, error, message):
 
 def test_an_existing_key_is_refused_for_flags():
     for chunk in (Items([{"valid": 1}]), Columns(flatten({"valid": 0})[1], [[1]], 1)):
-        with pytest.raises(ElementError, match="already has 'valid'; choose another name for the flags"):
+        with pytest.raises(ElementError, match="already has 'valid'; choose another name for the mask"):
             flagged(chunk, np.array([True]), "valid")

@@ -109,7 +109,7 @@ def test_contradictory_arguments_are_refused(make, left, error, message):
 @every_one
 def test_a_mask_key_that_the_elements_already_have_is_refused(make):
     with pytest.raises(
-        (PlanError, ElementError), match="already has 'y'; choose another name for the flags with mask_key="
+        (PlanError, ElementError), match="already has 'y'; choose another name for the mask with mask_key="
     ):
         list(make(ROWS, 2, remainder="pad", mask_key="y"))
 
@@ -260,7 +260,7 @@ def test_windows_are_kept_or_dropped_and_never_filled_up():
     ds = Dataset.range(5)
     assert [len(window) for window in ds.window(2, remainder="drop")] == [2, 2]
     assert [len(window) for window in ds.window(2, remainder="keep")] == [2, 2, 1]
-    with pytest.raises(ValueError, match="a window is a dataset and cannot be filled up"):
+    with pytest.raises(ValueError, match="a window is a dataset and cannot be padded"):
         ds.window(2, remainder="pad")
     with pytest.raises(ValueError, match="drop_remainder=True contradicts it"):
         ds.window(2, drop_remainder=True, remainder="keep")

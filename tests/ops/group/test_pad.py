@@ -38,7 +38,7 @@ def test_elements_that_are_no_dicts_become_pairs_with_flags(ds):
 def test_mask_key_names_the_flags():
     ds = DS.pad_to_cardinality(4, mask_key="real")
     assert [element["real"] for element in ds] == [True, True, True, False]
-    with pytest.raises(PlanError, match="already has 'real'; choose another name for the flags"):
+    with pytest.raises(PlanError, match="already has 'real'; choose another name for the mask"):
         ds.pad_to_cardinality(5, mask_key="real")
     with pytest.raises(TypeError, match=r"mask_key=3"):
         DS.pad_to_cardinality(4, 3)

@@ -248,7 +248,7 @@ def test_missing_values_are_named_filled_or_left_out(tmp_path):
     assert [row["x"] for row in read_parquet(path, columns=["x"], nulls="drop")] == [1, 3, 4]
     assert [row["x"] for row in read_parquet(path, columns=["x"], nulls="drop", filters=[("x", ">", 2)])] == [3, 4]
     assert len(read_parquet(path, columns=["list"], nulls="drop")) == 2
-    with pytest.raises(PlanError, match="has 'who', which is no column"):
+    with pytest.raises(PlanError, match="has 'who', which is not a column"):
         read_parquet(path, nulls={"who": 3})
     with pytest.raises(DataError, match="nulls= cannot fill with 'many'"):
         list(read_parquet(path, columns=["x"], nulls={"x": "many"}))

@@ -19,7 +19,7 @@ def test_unknown_columns_are_refused_with_the_nearest_name():
     assert table_of(SCHEMA, ["b", "a", "b"], "raise", "read").schema.names == ["b", "a"]
     with pytest.raises(PlanError, match=r"no column 'x'; there are 'a', 'b', 'c'"):
         table_of(SCHEMA, ["x"], "raise", "read")
-    with pytest.raises(PlanError, match=r"nulls= has 'c\.e', which is no column; did you mean 'c\.d'\?"):
+    with pytest.raises(PlanError, match=r"nulls= has 'c\.e', which is not a column; did you mean 'c\.d'\?"):
         table_of(SCHEMA, None, {"c.e": 1}, "read")
     with pytest.raises(ValueError, match="nulls=3"):
         table_of(SCHEMA, None, 3, "read")

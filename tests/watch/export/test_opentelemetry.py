@@ -73,5 +73,5 @@ def test_the_library_reads_the_counts():
 
 
 def test_a_pipeline_is_named_by_a_text():
-    with pytest.raises(TypeError, match=r"to_opentelemetry\(pipeline=5\): expected a text, not int"):
+    with pytest.raises(TypeError, match=r"to_opentelemetry\(pipeline=5\): expected a string, not int"):
         Dataset.range(9).iterator().to_opentelemetry(5)

@@ -88,5 +88,5 @@ def test_a_missing_library_is_named(monkeypatch):
 
 
 def test_a_pipeline_is_named_by_a_text():
-    with pytest.raises(TypeError, match=r"to_prometheus\(pipeline=5\): expected a text, not int"):
+    with pytest.raises(TypeError, match=r"to_prometheus\(pipeline=5\): expected a string, not int"):
         Dataset.range(9).iterator().to_prometheus(5)

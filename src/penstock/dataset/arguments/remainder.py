@@ -41,9 +41,9 @@ def drops(call: str, drop_remainder: object, remainder: object) -> bool:
 
 
 def check_mask_key(call: str, spec: Any, key: object) -> str:
-    """Return the key for the flags of elements with this spec, or of batches of them; refuse a key that they have."""
+    """Return the key for the mask of elements with this spec, or of batches of them; refuse a key that they have."""
     if not isinstance(key, str):
-        raise TypeError(f"{call}(mask_key={key!r}): expected a text, not {type(key).__name__}")
+        raise TypeError(f"{call}(mask_key={key!r}): expected a string, not {type(key).__name__}")
     try:
         chunks.padding.flagged_spec(spec, key)
     except ElementError as error:

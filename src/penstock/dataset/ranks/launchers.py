@@ -55,7 +55,7 @@ def _checked(source: str, rank: str, world: str, environment: Mapping[str, str])
         found = RankPlace(0, 0, source)
     if not 0 <= found.rank < found.world:
         raise ValueError(
-            f"shard_by_rank(): {rank}={environment[rank]!r} and {world}={environment[world]!r} are no rank and number "
-            "of ranks; pass rank= and world="
+            f"shard_by_rank(): {rank}={environment[rank]!r} and {world}={environment[world]!r} are not a valid rank "
+            "and world size; pass rank= and world="
         )
     return found

@@ -46,7 +46,7 @@ def merged_ledgers(ledgers: Iterable[dict[str, Any]]) -> dict[str, Any]:
         raise ValueError("there is no ledger to merge")
     for each in given:
         if not isinstance(each, dict) or each.get("version") != LEDGER_VERSION:
-            raise ValueError(f"{each!r:.80} is no ledger of this release; pass the results of Iterator.ledger()")
+            raise ValueError(f"{each!r:.80} is not a ledger from this release; pass the results of Iterator.ledger()")
     for name in ("plan", "seed"):
         found = {str(each[name]) for each in given}
         if len(found) > 1:

@@ -107,7 +107,7 @@ def taken(column: Stack, positions: Rows) -> Stack:
 def _items_at(values: list[Any], positions: Rows) -> list[Any]:
     found = items_at(values, positions)
     if found is None:
-        raise IndexError(f"a position beyond the {len(values)} elements of a chunk")
+        raise IndexError(f"a position is out of range: the chunk has {len(values)} elements")
     return found
 
 

@@ -165,5 +165,5 @@ def with_flag(element: Any, flag: Any, key: str) -> Any:
     if type(element) is not dict:
         return element, flag
     if key in element:
-        raise ElementError(f"an element already has {key!r}; choose another name for the flags with mask_key=")
+        raise ElementError(f"an element already has {key!r}; choose another name for the mask with mask_key=")
     return {**element, key: flag}

@@ -48,15 +48,13 @@ _RETURNED_ITERATOR_INSIDE = (
     "the function returned an element that holds {}, which can be iterated only once; write list(...) of it in the "
     "function"
 )
-_RETURNED_COROUTINE = (
-    "the function returned a coroutine, which is no result until it is awaited; return asyncio.run(...) of it"
-)
+_RETURNED_COROUTINE = "the function returned a coroutine; return asyncio.run(...) to wait for its result"
 _NO_RESULTS: dict[type, str] = {
     NoneType: "",
     CoroutineType: _RETURNED_COROUTINE,
     AsyncGeneratorType: "the function returned an async generator; return a list of what it yields",
 }
-"""Types of which a result can be no element, each with the message."""
+"""Types of results that cannot be elements, each with the message."""
 
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 

@@ -26,9 +26,9 @@ NDIM = attrgetter("ndim")
 class Batching(Node):
     """Make batches; a batch with too few elements is kept as it is, dropped, or padded.
 
-    `drop_remainder` drops it. A `mask_key` pads it with empty elements and gives every batch flags of the real
-    elements, `bool[size]`: a batch that is a dict holds them under that key, any other batch becomes the pair (batch,
-    flags).
+    `drop_remainder` drops it. A `mask_key` pads it with empty elements and gives every batch a mask of the real
+    elements, `bool[size]`: a batch that is a dict holds it under that key, any other batch becomes the pair (batch,
+    mask).
     """
 
     drop_remainder: bool = field(default=False, kw_only=True)
@@ -36,11 +36,11 @@ class Batching(Node):
 
     @property
     def pads(self) -> bool:
-        """True if batches are padded and have flags."""
+        """True if batches are padded and have a mask."""
         return self.mask_key is not None
 
     def fills(self, structure: Structure) -> Sequence[Any]:
-        """Return the padding value of each leaf of a batch; `None` is zero, empty text or an empty row."""
+        """Return the padding value of each leaf of a batch; `None` is zero, an empty string or an empty row."""
         return [None] * structure.num_leaves
 
     def completed(self, batch: Any, count: int, size: int, allocate: Allocate) -> Any:

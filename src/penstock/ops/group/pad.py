@@ -22,9 +22,9 @@ from penstock.plan.types import Program, Spec
 
 @frozen()
 class PadToCardinality(Node):
-    """Append elements of zeros up to `count` elements; a flag marks the real elements.
+    """Append elements of zeros up to `count` elements; a mask is true for the real elements.
 
-    A dict element holds the flag under `mask_key`; any other element becomes the pair (element, flag).
+    A dict element holds the mask under `mask_key`; any other element becomes the pair (element, mask).
     """
 
     kind = "Pad"

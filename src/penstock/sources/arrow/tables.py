@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.checks import is_one_of
+from penstock.core.checks import check_names, is_one_of
 from penstock.core.errors import DataError, ElementError, PlanError
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require
@@ -132,9 +132,7 @@ def table_of(schema: Any, columns: Sequence[str] | None, nulls: Nulls, call: str
     """Return the mapping of a `pyarrow.Schema` to elements; raise a `PlanError` for a name missing in the schema."""
     arrow = require("pyarrow", extra="arrow", purpose=call)
     if columns is not None:
-        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
-            raise TypeError(f"{call}: columns= expects a list of names, not {columns!r:.60}")
-        for name in columns:
+        for name in check_names(call.partition(":")[0], "columns", columns):
             if name not in schema.names:
                 raise PlanError(f"{call}: there is no column {name!r}{_nearest(name, schema.names)}")
         schema = arrow.schema([schema.field(name) for name in dict.fromkeys(columns)])
@@ -144,7 +142,7 @@ def table_of(schema: Any, columns: Sequence[str] | None, nulls: Nulls, call: str
         paths = [leaf.path for leaf in layout.leaves]
         for path in nulls:
             if path not in paths:
-                raise PlanError(f"{call}: nulls= has {path!r}, which is no column{_nearest(path, paths)}")
+                raise PlanError(f"{call}: nulls= has {path!r}, which is not a column{_nearest(path, paths)}")
         fill = dict(nulls)
     elif not is_one_of(nulls, "raise", "drop"):
         raise ValueError(f"{call}: nulls={nulls!r:.60}: expected 'raise', 'drop', or a dict of values by column")

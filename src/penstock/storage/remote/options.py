@@ -130,8 +130,8 @@ def _checked_headers(value: Any) -> Mapping[str, str]:
     pairs = cast("Mapping[Any, Any]", value).items()
     if not all(isinstance(text, str) and text.isprintable() for pair in pairs for text in pair):
         raise PlanError(
-            "storage_options={'headers': ...}: a name or value is no text, or has a line end or another control "
-            "character; strip it"
+            "storage_options={'headers': ...}: a name or value is not a string, or has a line end or another "
+            "control character; strip it"
         )
     return value
 

@@ -102,8 +102,8 @@ def split_url(url: str, options: Mapping[str, Any] | None) -> tuple[Access, str]
     if _CONTAINER.fullmatch(container) is None:
         shown = f"{scheme}://..." if "@" in container else repr(f"{scheme}://{container}/")
         raise PlanError(
-            f"{shown}: this is no name of a bucket or container, which has letters, digits, '-', '_' and '.' alone; "
-            "the key follows after the next '/'"
+            f"{shown}: this is not a valid name of a bucket or container, which has only letters, digits, '-', "
+            "'_' and '.'; the key follows after the next '/'"
         )
     _check_key(url, key)
     access = Access(f"{scheme}://{container}", given)
