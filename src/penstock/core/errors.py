@@ -27,7 +27,8 @@ from penstock.core.shown import as_message
 class PenstockError(Exception):
     """The base of every error raised by Penstock itself.
 
-    Texts in it have no credentials of URLs, no control characters and no endless lines, whatever the elements have.
+    Its message shows no credentials of URLs and no control characters, and lines of over 4,000 characters are
+    shortened, even if it quotes elements.
     """
 
     def __init__(self, *args: object) -> None:
@@ -107,7 +108,7 @@ class PlanWarning(UserWarning):
     """A pipeline can run, but is probably a mistake; `code` names the finding in docs/lint.md.
 
     The warning comes with the first iterator of a dataset, or when a run shows the finding, at the line that wrote the
-    operation in question. To silence a finding, set `Options(ignore="PS101")`.
+    operation in question. To silence a finding, set `Options(ignore_lint="PS101")`.
     """
 
     def __init__(self, message: str, code: str = "") -> None:

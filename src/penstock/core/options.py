@@ -28,40 +28,43 @@ AUTOTUNE = -1
 class Options:
     """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
 
-    - `executor`: `"auto"` (start inline, move to threads when that pays off, and to worker processes if the functions
-      hold the GIL and their code shows that they make the same there), `"inline"`, `"threads"`, `"processes"` (worker
-      processes that write into memory shared with this one; functions are pickled with cloudpickle), `"ray"` (a Ray
-      cluster, as `ps.executors.ray()` uses it), or any `concurrent.futures.Executor`; one that is not a
-      `ThreadPoolExecutor` is assumed to run in other processes, so the pipeline's functions are pickled with
-      cloudpickle. The caller must shut the executor down. A function without arguments that returns an executor of
-      processes is called once a run, and again if that executor breaks; Penstock shuts down the executors it makes.
+    - `executor`: `"auto"` starts inline, and switches to threads when they are faster. It switches to worker processes
+      if the functions hold the GIL and Penstock can verify from their code that they return the same results in
+      another process. The other names are `"inline"`, `"threads"`, `"processes"` (worker processes, which write into
+      memory shared with this one; functions are pickled with cloudpickle) and `"ray"` (a Ray cluster, as
+      `ps.executors.ray()` uses it). You can also pass a `concurrent.futures.Executor`, which you must shut down
+      yourself. Unless it is a `ThreadPoolExecutor`, Penstock assumes that it runs in other processes, and pickles the
+      functions with cloudpickle. A function without arguments that returns an executor of processes is called once a
+      run, and again if that executor breaks; Penstock shuts down the executors it returns.
     - `isolate`: `True` runs the whole pipeline in one process of its own, with these options, so that it never
       holds the GIL of the training loop. The elements and states are the same. Functions are pickled with cloudpickle,
       and what they change is changed in that process. A process that dies is replaced, and the run continues.
-    - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
-    - `cores`: the most cores that all threads and processes of the run may use together, with the threads that native
-      libraries start in them; the system keeps them there. The tuner, too, has no more. The thread that asks for
-      elements is not bound: it makes cheap ones itself. Default: those of this process.
+    - `workers`: the number of tasks that run at a time. Setting it skips the inline start of `"auto"`.
+    - `cores`: the maximum number of cores for all threads and processes of the run, including the threads that native
+      libraries start in them. The operating system enforces the limit. It does not apply to the consumer's thread,
+      which makes cheap elements itself. Default: the cores available to this process.
     - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
     - `native_threads`: threads that native libraries (OpenMP, BLAS, OpenCV, PyTorch) may start in each worker process.
       Default: one. A variable such as `OMP_NUM_THREADS` that is set already stays as it is.
-    - `memory_budget`: bytes, or a text such as `"2GB"`, that everything a run holds may take together, in all its
-      processes, above what they have when idle; and one item more, which the consumer has or is about to get. Work
-      ahead shrinks, down to one item. Caches in memory keep up to half of it, and make further elements anew. A shuffle
-      buffer of a stream, `pack`, groups and keys that do not fit raise a `BudgetError`, because they cannot shrink; a
-      single element that does not fit comes alone. Each worker of an executor that you pass may have one item more in
-      hand. `BudgetWarning` and `stats().notes` say so. Default: a quarter of the memory available at the start, apart
-      from caches, which may keep half of that memory; then buffers above the limit only warn.
-    - `stuck_after`: seconds. If the consumer waits for so long, and nothing moves meanwhile, a warning in the log of
-      `"penstock"` and an event in `stats()` name the operation, with the Python stack of the thread that is stuck, and
-      again after twice the time. Default: 60; `math.inf` for never.
+    - `memory_budget`: the number of bytes, or a string such as `"2GB"`, that the run may hold in all its processes.
+      Memory that idle processes use does not count, nor does the one item that the consumer holds or receives next.
+      Near the limit, Penstock makes fewer items ahead, down to one. Caches in memory use at most half of the budget,
+      and elements that do not fit are made again in each epoch. The shuffle buffer of a stream, `pack`, groups and
+      keys cannot shrink: they raise a `BudgetError` if they do not fit. A single element that does not fit is made
+      with no other task under way. Each worker of an executor that you pass may hold one more item. `BudgetWarning`
+      and `stats().notes` report these cases. Default: a quarter of the memory available at the start, and up to half of
+      that memory for caches; buffers above this default only cause a warning.
+    - `stuck_after`: the number of seconds that the consumer may wait without progress. Penstock then logs a warning to
+      `"penstock"` and adds an event to `stats()`. Both name the operation and show the Python stack of the blocked
+      thread. The warning repeats after twice the time. If you set this option and `executor="processes"`, a worker that
+      exceeds it for one element is ended, and its elements are made again. Default: 60; `math.inf` disables it.
     - `seed`: the seed from which every unseeded random operation derives its own. Default: drawn once for each dataset,
-      and kept in its states.
-    - `tuning`: the settings that `it.tuning()` or `ps.Tuning.load(path)` has returned, used as they are instead of
-      being found again. Options that are set themselves, such as `workers`, and the memory budget, come before them.
-    - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows; a chain of image
-      operations is one kernel even so, as its pixels depend on that.
+      and stored in its states.
+    - `tuning`: the settings that `it.tuning()` or `ps.Tuning.load(path)` has returned. The run uses them instead of
+      measuring again. Options that you set explicitly, such as `workers`, and the memory budget take precedence.
+    - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows. A chain of image
+      operations still runs as one kernel, because its pixels depend on that.
     - `ignore_lint`: codes of findings to silence in warnings and in `ds.check()`, such as `"PS101"` or `("PS101",
       "PS301")`; `"all"` for all of them. The setting applies to the whole pipeline, and codes add up.
 

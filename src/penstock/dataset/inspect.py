@@ -111,7 +111,7 @@ class Inspect(Handle[T_co]):
         """Return the source records that element `row` (or `epoch, row`) is made of; for a batch, all of them.
 
         With `step` (or `epoch, step`), return the records of that global batch on every rank, one list for each rank:
-        after `shard_by_rank()` any rank can tell those of all. Nothing is read.
+        after `shard_by_rank()` any rank can compute the records of all ranks. No data is read.
 
         >>> ds = Dataset.from_source(["a", "b", "c", "d"]).shuffle(seed=2).batch(2)
         >>> [record.name for record in ds.locate(0)]
@@ -155,7 +155,9 @@ class Inspect(Handle[T_co]):
         raise AttributeError("class_names: no source of this dataset names classes; ps.read_image_folder() does")
 
     def fingerprint(self) -> str:
-        """Return a digest of the dataset's contents, equal for equal pipelines in any process; it guards cursors.
+        """Return a digest of the pipeline, equal for equal pipelines in any process.
+
+        States store the digest, and `load_state_dict` rejects the state of a pipeline with another one.
 
         Functions count by their code and the values that they use. A global dict, list, set or object that a function
         reads counts only if its name is in upper case (`VOCABULARY`), as it may be a cache or a log.

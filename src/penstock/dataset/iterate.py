@@ -225,22 +225,23 @@ class Iterate(Handle[T_co]):
     ) -> TorchFeed:
         """Return a feed of the same elements with PyTorch tensors for arrays, on the CPU or on `device`.
 
-        On the CPU, tensors share the memory of the batch, without a copy. To a CUDA device each batch travels as one
-        copy, out of pinned memory that the pipeline writes into, beside the steps: of the `depth` batches placed at a
-        time (2 by default), one is handed out while the others are on their way. Memory is never used again too early,
-        however long a batch is kept. Text, bytes and objects are unchanged; images of `ps.image.decode(device="cuda")`
-        are decoded on the device. The feed can be iterated once per pass, and its iterators have the methods for
-        cursors; a state is the position of the batches handed out.
+        On the CPU, tensors share the memory of the batch, without a copy. For a CUDA device, the pipeline writes each
+        batch into pinned memory, and one asynchronous copy transfers it while your step runs. The feed keeps `depth`
+        batches (2 by default): the one you hold and those in transfer. You may keep a batch for any time, because the
+        feed never reuses its memory. Strings, bytes and objects are unchanged; images of
+        `ps.image.decode(device="cuda")` are decoded on the device. The feed can be iterated once per pass. Its
+        iterators have `state_dict` and `load_state_dict`; a state counts the batches that you have received.
 
-        - Of several devices, `split=True` cuts each batch, and `round_robin=True` deals whole batches; a step is a list
-          with a batch for each device. Parts differ by at most one row; the last step may have fewer batches.
+        - With several devices, `split=True` divides each batch among them, and `round_robin=True` sends whole batches
+          to them in turn. A step is a list with a batch for each device. Parts differ by at most one row; the last step
+          may have fewer batches.
         - `steps=k` stacks k batches along a new first axis, for one transfer; the last stack may be shorter.
-        - `micro_batches=m` hands out each batch as a list of m parts, for the accumulation of gradients.
-        - `finish` is called on each batch on its device, beside the steps: for casts and normalization, so that
-          `uint8` travels. With `steps` it gets the stack, with `micro_batches` each part.
+        - `micro_batches=m` returns each batch as a list of m parts, for the accumulation of gradients.
+        - `finish` is called on each batch on its device while your step runs: for casts and normalization, so that
+          `uint8` is transferred. With `steps` it gets the stack, with `micro_batches` each part.
 
-        A device that does not exist raises a `PlanError`, and so do batches that are sure to come and cannot be cut or
-        stacked: the short last batch of an epoch.
+        A device that does not exist raises a `PlanError`. So does a pipeline whose batches are known in advance and
+        cannot be divided or stacked, such as the short last batch of an epoch.
 
         >>> for batch in Dataset.range(4).batch(2).to_torch():  # doctest: +SKIP
         ...     batch
@@ -268,10 +269,9 @@ class Iterate(Handle[T_co]):
 
         Without a sharding, arrays are on the CPU and share the memory of the batch where JAX allows it. `sharding` is
         any `Sharding`, a device, or a platform such as `"gpu"`. If its devices belong to several processes, each
-        process passes its part of the batch, from `shard_by_rank()`, and the arrays are those of the whole batch. Of
-        the `depth` batches placed at a time (2 by default), one is handed out while the others are on their way. The
-        other arguments are those of `to_torch`; `steps` stacks along an axis that is not divided, for `lax.scan`.
-        Batches may be donated.
+        process passes its part of the batch, from `shard_by_rank()`, and the arrays are those of the whole batch. The
+        feed keeps `depth` batches (2 by default): the one you hold and those in transfer. The other arguments are those
+        of `to_torch`; `steps` stacks along an axis that is not divided, for `lax.scan`. Batches may be donated.
 
         JAX narrows 64-bit types, unless `jax_enable_x64` is set; a number that does not fit raises an `ElementError`,
         and so does a batch that the sharding cannot divide. `ps.Ragged` is a pytree of its values and splits.

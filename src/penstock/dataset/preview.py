@@ -62,9 +62,9 @@ class Preview(Handle[T_co]):
 
         With a `checkpoint`, the path of a file, a pass that was interrupted by any error continues where it stopped
         when `describe` is called again, also in another process, and ends with exactly the same result. The file is
-        removed at the end. `progress` is called with the elements done and the number of all, or `None` if nobody knows
-        it; by default a line on stderr shows both if that is a terminal (`False`: never, `True`: always). A dataset
-        without end needs a `limit`.
+        removed at the end. `progress` is called with the number of elements done and the number of all elements, or
+        `None` if that is unknown; by default a line on stderr shows both if that is a terminal (`False`: never, `True`:
+        always). A dataset without end needs a `limit`.
 
         >>> words = Dataset.from_source([{"word": "a", "n": 3}, {"word": "bcd", "n": 5}, {"word": None, "n": 3}])
         >>> words.describe()

@@ -36,9 +36,10 @@ _LONGEST = 100  # characters of the specs and values of an element
 class OperationOnRow:
     """The result of one operation for an element: the first of its elements, and their number.
 
-    `rows` tells which ones, if they are known. `draws` are the random generators that it received, with their calls;
-    `left_out` the rows that it dropped. If it is not `reached`, an operation below failed or made no element; if it is
-    not `followed`, `why_not` says why: it needs more rows than one, or an operation above it keeps elements for later.
+    `rows` names the rows of these elements, if they are known. `draws` are the random generators that the operation
+    received, with their calls; `left_out` are the rows that it dropped. If it is not `reached`, an operation below
+    failed or made no element. If it is not `followed`, `why_not` gives the reason: it needs more rows than one, or an
+    operation above it keeps elements for later.
 
     >>> source, kept = Dataset.range(8).filter(lambda x: x > 3).explain(input_row=2).operations
     >>> source.rows, source.elements, kept.elements, kept.left_out

@@ -60,7 +60,7 @@ class SwitchedPass:
         return self._iterator.state_dict()
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Continue from a saved position: the pass under way is closed, and the next one is the rest of the saved."""
+        """Close the current pass, and begin a pass that continues from a saved state."""
         self._source.load_state_dict(state)
         self.begin()
         self._iterator.load_state_dict(self._iterator.state_dict())  # the pass after it is the next epoch

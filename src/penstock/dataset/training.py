@@ -39,8 +39,8 @@ class Training(Handle[T_co]):
         `None` where their sizes differ; `element_spec`, nested like an element, in Penstock's specs or in TensorFlow's,
         replaces it. An element that does not fit raises an error. The cardinality is known if `len(ds)` is.
 
-        With `eager`, iterate over the result like over `to_torch()`: cursors are exact, and the tensors share the
-        memory of the batch where TensorFlow allows it.
+        With `eager`, iterate over the result like over `to_torch()`: states are exact, and the tensors share the memory
+        of the batch where TensorFlow allows it.
 
         >>> ds = Dataset.from_tensor_slices({"x": np.zeros((8, 2), np.float32)}).batch(3)
         >>> ds.to_tensorflow().element_spec  # doctest: +SKIP

@@ -82,7 +82,9 @@ class RandomResizedCrop(ImageOperation):
 
 
 def resize(size: int | tuple[int, int], *, interpolation: Interpolation = "bilinear", antialias: bool = True) -> Resize:
-    """Resample an image to `size`: (height, width), or one number for its shorter side (the longer is rounded down).
+    """Resample an image to `size`: (height, width), or one number for the shorter side.
+
+    With one number, the longer side keeps the aspect ratio, rounded down to whole pixels.
 
     The image is an array (height, width, channels) of `uint8` or `float32`, and the result has its dtype. With
     `antialias` the filter widens as the image shrinks (Pillow's and torchvision's default); without it, "bilinear"

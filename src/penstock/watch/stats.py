@@ -79,11 +79,11 @@ class Stats:
       `contention`: the share of the time for which a worker thread that wants the GIL waits for another, at least.
     - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
-      where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own); `asked`: the number of workers that
-      was asked for, 0 if the run chooses; `more_failed`: whether it has tried more of late, which made no more.
+      where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own); `asked`: the number of workers
+      requested, or 0 if Penstock chooses; `more_failed`: whether Penstock recently tried more workers without a gain.
     - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
-    - `alone`: the operations that one thread at a time calls, with the reason; `uneven`: the cost of the longest
-      task of late but one, as a multiple of the mean.
+    - `alone`: the operations that one thread at a time calls, with the reason; `uneven`: the cost of the second-longest
+      recent task, as a multiple of the mean cost.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
     - `events`: what happened to the run, such as workers that died or waits without end.
     - `operations`: from the sources up.

@@ -52,8 +52,8 @@ class BufferMethods(Handle[T_co]):
         would exceed `limit_bytes`, a warning says so once, and rows that are not kept are made in each epoch. With
         `compression`, rows are compressed one by one where that pays.
 
-        A stream that was cached to its end is no stream any more: the cached dataset, and datasets that are made of it
-        after that, have a length, `ds[i]` and a shuffle over all elements. Datasets made before stay streams.
+        Once a pass has reached the end of a stream, its cache is indexed: the dataset, and datasets built on it
+        afterwards, have a length, `ds[i]`, and a shuffle over all elements. Datasets built earlier remain streams.
 
         Random operations before the cache draw once: in memory, the draw of the first pass is kept, even without a
         seed, for all datasets built on this one and in their states; on disk, the draw depends on the pipeline, and is
@@ -101,10 +101,10 @@ class BufferMethods(Handle[T_co]):
     def share(self, name: str) -> Dataset[T_co]:
         """Let one process of this host prepare the elements for all processes that share them under `name`.
 
-        The first process that iterates starts it; it makes each element once for the ranks and jobs that are about as
-        far, and ends with the last dataset that shares it. Elements, their order, and states are those of the pipeline
-        without `share`, whenever a job joins, and also if that process is killed: then another one goes on. See
-        docs/sharing.md.
+        The first process that iterates starts the preparing process, which makes each element once for all ranks and
+        jobs at about the same position, and ends with the last dataset that shares it. Elements, their order, and
+        states are those of the pipeline without `share`, whenever a job joins. If the preparing process is killed,
+        another one continues. See docs/sharing.md.
 
         Operations before `share` run there, with the options before it; operations after it run here. So shard after
         it. All datasets that share a name must have the same pipeline before it, with functions that read the same
@@ -116,7 +116,7 @@ class BufferMethods(Handle[T_co]):
         ([0, 4, 16], [1, 9, 25])
         """
         if not isinstance(name, str):
-            raise TypeError(f"share(name={name!r:.80}): expected a text, not {type(name).__name__}")
+            raise TypeError(f"share(name={name!r:.80}): expected a string, not {type(name).__name__}")
         if not name:
             raise ValueError("share(name=''): expected a name")
         from penstock.service import sharing

@@ -157,6 +157,9 @@ class CombineMethods(Handle[T_co]):
     def concatenate(self, dataset: Dataset[T_co]) -> Dataset[T_co]:
         """Yield the elements of this dataset, then those of another with elements of the same structure and dtypes.
 
+        Elements that do not fit together raise a `PlanError` if the plan knows both specs. If this dataset is endless,
+        the result is this dataset.
+
         >>> list(Dataset.range(2).concatenate(Dataset.range(7, 9))) == [0, 1, 7, 8]
         True
         """

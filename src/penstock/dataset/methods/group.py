@@ -41,16 +41,18 @@ class GroupMethods(Handle[T_co]):
         """Stack consecutive elements along a new first axis: a leaf of shape (...) becomes one of (batch_size, ...).
 
         The last batch of an epoch is shorter. With `drop_remainder` (or `remainder="drop"`) it is left out. With
-        `remainder="pad"` it is filled up with zeros, empty texts and empty rows of `Ragged` and `Sparse`, and every
-        batch comes with flags that tell which elements are real, `bool[batch_size]`: under `mask_key` if elements are
-        dicts, else as the pair `(batch, flags)`. Objects of other types cannot be filled up and raise an
-        `ElementError`.
+        `remainder="pad"`, Penstock pads it with zeros, empty strings, and empty `Ragged` and `Sparse` rows, and adds to
+        every batch a mask, `bool[batch_size]`, which is true for real elements: under `mask_key` if elements are dicts,
+        else as the pair `(batch, mask)`. Objects of other types cannot be padded and raise an `ElementError`.
 
         Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects become an array of objects.
         If the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
         `int64[~]` in `element_spec`), the batch is a `Ragged`. `Sparse` arrays are as large as the largest of their
         batch in each dimension. Elements that do not fit together raise an `ElementError` that names the leaf, both
         shapes or dtypes, and both rows. A batch belongs to the consumer, who may keep it and write to it.
+
+        `num_parallel_calls` and `deterministic` set `Options(workers=)` and `Options(deterministic=)` for this
+        operation and all operations before it.
 
         >>> [batch.tolist() for batch in Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
@@ -116,8 +118,8 @@ class GroupMethods(Handle[T_co]):
         one copy.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up to the size whose turn it is and flagged, as in `batch`. Elements that were filled
-        up before count as ordinary elements: if batches already have flags, the new flags need another `mask_key`.
+        `remainder="pad"` padded to the size whose turn it is, with a mask in every batch, as in `batch`. Padding that
+        batches have already counts as ordinary elements: if they have a mask, the new mask needs another `mask_key`.
 
         >>> [batch.tolist() for batch in Dataset.range(6).batch(4).rebatch(3)]
         [[0, 1, 2], [3, 4, 5]]
@@ -150,7 +152,7 @@ class GroupMethods(Handle[T_co]):
 
         Windows begin `shift` elements apart, by default `size`; the elements of one window are `stride` apart. The last
         windows of an epoch have fewer elements, unless `drop_remainder` (or `remainder="drop"`) leaves out windows that
-        are not full. A window is not a batch and cannot be filled up: batch its elements with `remainder="pad"`. If
+        are not full. A window is not a batch and cannot be padded: batch its elements with `remainder="pad"`. If
         elements have structure, there is one dataset for each leaf, in the same structure, as in `tf.data`. The
         elements of a window are made together with it, and must not be written to.
 
@@ -167,17 +169,17 @@ class GroupMethods(Handle[T_co]):
         drop = drops("window", drop_remainder, remainder)
         if remainder == "pad":
             raise ValueError(
-                "window(remainder='pad'): a window is a dataset and cannot be filled up; batch it: "
+                "window(remainder='pad'): a window is a dataset and cannot be padded; batch it: "
                 'window.batch(size, remainder="pad")'
             )
         return self._over(group.window.SlidingWindow(plan, many, apart, step, drop, type(self)))
 
     def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid") -> Dataset[Any]:
-        """Add elements of zeros and empty texts until there are `cardinality`, and flag the real ones.
+        """Add elements of zeros and empty strings up to `cardinality` elements, and mark the real ones in a mask.
 
-        The purpose is to give all ranks, or all epochs, the same number of steps. An element that is a dict has the
-        flag under `mask_key`; any other element becomes the pair `(element, flag)`. More elements than `cardinality`
-        raise a `PlanError`, or a `DataError` while iterating if the plan does not know the number.
+        The purpose is to give all ranks, or all epochs, the same number of steps. The mask, `bool[]`, is true for real
+        elements: under `mask_key` if elements are dicts, else in the pair `(element, mask)`. More elements than
+        `cardinality` raise a `PlanError`, or a `DataError` while iterating if the plan does not know the number.
 
         >>> list(Dataset.from_tensor_slices({"x": [5, 6]}).pad_to_cardinality(3))
         [{'x': 5, 'valid': True}, {'x': 6, 'valid': True}, {'x': 0, 'valid': False}]

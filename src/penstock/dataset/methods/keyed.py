@@ -50,11 +50,12 @@ class KeyedMethods(Handle[T_co]):
 
         Lengths below the first of `bucket_boundaries` go into the first bucket, and lengths from the last boundary on
         into one more. A batch comes once its bucket is full. At the end of the epoch, incomplete batches come in the
-        order of the buckets, or not at all (`drop_remainder`, `remainder="drop"`), or with `remainder="pad"` filled up
-        with padding to the batch size of their bucket; then every batch is flagged, as in `padded_batch`.
-        `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
-        `on_error` and `thread_safe` work as in `map`, and `ps.on_error.replace(length)` gives the length of elements
-        for which it raises.
+        order of the buckets, or are left out (`drop_remainder`, `remainder="drop"`). With `remainder="pad"` they are
+        padded to the batch size of their bucket, and every batch has a mask, as in `padded_batch`.
+
+        `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number.
+        `on_error` and `thread_safe` work as in `map`; `ps.on_error.replace(length)` gives the length of elements for
+        which it raises.
 
         `padded_shapes` and `padding_values` work as in `padded_batch`. With `pad_to_bucket_boundary`, sizes that are
         not given become the largest of the bucket, so that there are as many shapes as buckets. The last bucket has no
@@ -121,9 +122,9 @@ class KeyedMethods(Handle[T_co]):
         with larger differences in length if they fit, or dropped with `drop_remainder` (or `remainder="drop"`). An
         element that is too long alone raises an `ElementError`.
 
-        With `remainder="pad"` every batch, not only the last, is filled up with padding to as many elements as fit into
-        `max_tokens` at its longest length (or to `max_batch_size`), and flagged, as in `padded_batch`: the shape of a
-        batch then depends on its longest element alone.
+        With `remainder="pad"` every batch, not only the last, is padded to as many elements as fit into `max_tokens` at
+        its longest length (or to `max_batch_size`), and has a mask, as in `padded_batch`: the shape of a batch then
+        depends on its longest element alone.
 
         `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
         `on_error` and `thread_safe` work as in `map`, and `ps.on_error.replace(length)` gives the length of elements

@@ -49,14 +49,14 @@ class OrderMethods(Handle[T_co]):
         """Permute all elements in an order computed on the fly, without a buffer or a start-up time.
 
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` the order is that of a
-        buffer of that many elements, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means
-        all, as in `tf.data`): an element comes at most one and a half times `buffer_size` places earlier than before,
-        and less than six times `buffer_size` later.
+        buffer of that many elements, for data that is only cheap to read nearly in order: an element comes at most one
+        and a half times `buffer_size` places earlier than before, and less than six times `buffer_size` later.
+        `ps.UNKNOWN` means all elements, as `UNKNOWN_CARDINALITY` does in `tf.data`.
 
-        Without a `seed` one is drawn: each dataset that is built on this one draws its own, once, for all its epochs,
-        and keeps it in its states; if this dataset occurs twice, as in `zip(s, s)`, both occurrences draw the same.
-        With `reshuffle_each_iteration=False` the order is drawn once for all that is built on this dataset, so that
-        `take(n)` and `skip(n)` share no element.
+        Without a `seed`, each dataset built on this one draws its own seed once, uses it for all epochs, and stores it
+        in its states. If this dataset occurs twice in a dataset, as in `zip(s, s)`, both occurrences use one seed. With
+        `reshuffle_each_iteration=False`, all datasets built on this one share one order, so `take(n)` and `skip(n)`
+        share no element.
 
         The number of elements is part of the key: with one `seed`, datasets of different lengths have unrelated orders,
         and a dataset that grows gets another order. Datasets of equal length have the same order, so features and
@@ -73,12 +73,12 @@ class OrderMethods(Handle[T_co]):
         If elements differ in size, pass `buffer_bytes` instead: the stream is mixed at least as well as by a buffer
         of `tf.data` that holds this many bytes. Up to one and a half times `buffer_bytes` are held, and two more
         elements if some are larger than an eighth of it; a restored iterator makes at most seven and a half times as
-        many bytes again. An element that is larger than the buffer by an eighth is not shuffled. The bytes of arrays,
-        numbers and `bytes` count, the characters of text, and `nbytes` of other objects, or 64. A dataset that is not a
-        stream holds no elements: all of it is permuted, for any `buffer_bytes`.
+        many bytes again. An element that is larger than the buffer by an eighth is not shuffled. An element's size is
+        the bytes of its arrays, numbers and `bytes` plus the characters of its strings; any other object counts its
+        `nbytes`, or 64 bytes if it has none. A dataset that is not a stream needs no buffer: all of it is permuted, for
+        any `buffer_bytes`.
 
-        The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute` and
-        `permute_within`.
+        The order is a keyed bijection of the positions, and is the same in all releases.
 
         >>> sorted(Dataset.range(5).shuffle(seed=1)) == [0, 1, 2, 3, 4]
         True

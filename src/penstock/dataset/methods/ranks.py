@@ -40,10 +40,10 @@ class RankMethods(Handle[T_co]):
         both; if they do not fit the initialized process group, a warning says so (PS506). `group` takes a PyTorch
         process group, such as that of data-parallel ranks, or the path of an empty folder that all ranks share.
 
-        `remainder` decides on the last batch of an epoch, if it is not full: "drop" leaves it out; "pad" fills it up
-        with zeros and flags the real rows of every batch, `bool[rows]`, under `mask_key`, for exact evaluation; "wrap"
-        fills it up with the first elements of the epoch; "uneven" gives ranks different numbers of rows, and none to
-        some, which end a step earlier. The default is "pad" after `batch(remainder="pad")`, else "drop".
+        `remainder` decides on the last batch of an epoch, if it is not full. "drop" leaves it out. "pad" pads it with
+        zeros and adds a mask to every batch, `bool[rows]`, true for real rows, under `mask_key`, for exact evaluation.
+        "wrap" completes it with the first elements of the epoch. "uneven" gives ranks different numbers of rows; some
+        may get none and end a step earlier. The default is "pad" after `batch(remainder="pad")`, else "drop".
 
         >>> ds = Dataset.range(10).batch(4)
         >>> for rank in range(2):

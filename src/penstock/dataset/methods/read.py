@@ -158,7 +158,7 @@ class ReadMethods(Handle[T_co]):
 
         The result is indexed, and nothing is read ahead. Single numbers are scalars, and arrays are read-only views of
         the files. A missing folder raises a `FileNotFoundError`; a folder that holds something else, or lacks a file,
-        raises a `DataError`. A cursor of a pipeline over the folder can be loaded wherever the folder lies, as long as
+        raises a `DataError`. A state of a pipeline over the folder can be loaded wherever the folder lies, as long as
         its content is the same.
 
         The folder may be at a URL, whose store is opened with `storage_options`. Its rows are read in ranges, as other

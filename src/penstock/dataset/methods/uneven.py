@@ -37,14 +37,14 @@ class UnevenMethods(Handle[T_co]):
 
         - `padded_shapes` is a shape for all leaves, or one for each in the nesting of the elements. A size of `None` or
           -1 is that of the longest in the batch; so is every size of a shape that is `None`.
-        - `padding_values` is a value for all leaves, or one for each: by default 0, `False`, and empty text or bytes. A
-          NumPy scalar must have the leaf's dtype and a Python number its kind, otherwise a `TypeError` is raised.
+        - `padding_values` is a value for all leaves, or one for each: by default 0, `False` and an empty string.
+          A NumPy scalar must have the leaf's dtype, and a Python number its kind; otherwise they raise a `TypeError`.
 
         Numbers and text are stacked without padding. An element larger than its shape raises an `ElementError` that
         names the leaf and the row; a `Ragged` or `Sparse` leaf raises a `TypeError`.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up with elements that consist of padding, and every batch is flagged, as in `batch`.
+        `remainder="pad"` completed with elements that consist of padding, and every batch has a mask, as in `batch`.
         `padding_values` then also apply to numbers and text, and must be of their type.
 
         >>> words = Dataset.from_source([[1], [2, 3], [4, 5, 6]]).map(np.array)
@@ -80,8 +80,8 @@ class UnevenMethods(Handle[T_co]):
         stacked. `Ragged` leaves get one more ragged dimension, and `Sparse` leaves one more dimension.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up with empty rows (stacked leaves with zeros and empty texts), and every batch is
-        flagged, as in `batch`.
+        `remainder="pad"` padded with empty rows (stacked leaves with zeros and empty strings), and every batch has a
+        mask, as in `batch`.
 
         >>> words = Dataset.from_source([[1], [2, 3], [4, 5, 6]]).map(np.array)
         >>> list(words.ragged_batch(2))
@@ -115,8 +115,8 @@ class UnevenMethods(Handle[T_co]):
         `ElementError`.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up with rows without values (stacked leaves with zeros and empty texts), and every
-        batch is flagged, as in `batch`.
+        `remainder="pad"` padded with rows without values (stacked leaves with zeros and empty strings), and every
+        batch has a mask, as in `batch`.
 
         >>> words = Dataset.from_source([[7], [8, 9]]).map(np.array)
         >>> list(words.sparse_batch(2, [3]))

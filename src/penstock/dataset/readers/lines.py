@@ -50,7 +50,7 @@ def read_text(
     compression: str | None = "auto",
     storage_options: Mapping[str, Any] | None = None,
 ) -> Dataset[Any]:
-    r"""Read the lines of text files as `str`, without their ends, file after file, with random access.
+    r"""Read the lines of text files as `str`, without line endings, file after file, with random access.
 
     `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
     URLs, with `storage_options` for their stores, are in docs/remote.md.

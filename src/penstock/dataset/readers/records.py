@@ -34,7 +34,7 @@ def read_tfrecord(
 
     The first time, each file is scanned once for the positions of its records; the index is kept next to the file, and
     rebuilt when the file has changed. Thus `shuffle()` mixes all records of all files, `ds[i]` is one read, and a
-    cursor is a row. With `verify`, the checksum of each record is verified whenever the record is read: a damaged
+    state holds a row. With `verify`, the checksum of each record is verified whenever the record is read: a damaged
     record raises a `DataError`, and `ds.ignore_errors()` leaves out only that record. A file that is not a TFRecord
     file, or ends inside a record, raises a `DataError` before the first element; with `ds.ignore_errors()`, the records
     before that point are read, and one failure stands for the rest.

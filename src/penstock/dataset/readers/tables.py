@@ -89,8 +89,8 @@ def read_arrow(
     Paths and types are as in `read_parquet`. Uncompressed files are mapped into memory: columns of numbers are views of
     the mapping, nothing is decoded, and a shuffle covers all rows. Batches of compressed files are decompressed whole,
     and are kept and shuffled as row groups are in `read_parquet`. A compressed stream is decompressed once now, to find
-    its batches; a stream with dictionaries has no random access and raises a `DataError`. Of a URL, record batches are
-    fetched whole, so compress files that are shuffled: only those are shuffled by batches.
+    its batches; a stream with dictionaries has no random access and raises a `DataError`. From a URL, Penstock fetches
+    whole record batches. Compress files that you shuffle: only compressed files are shuffled batch by batch.
 
     `columns` and `nulls` work as in `read_parquet`. Files whose columns differ raise a `DataError`. So does a file that
     is truncated while it is read; keep no views of such a file. Needs pyarrow.
