@@ -179,7 +179,7 @@ FOR_PROCESSES = (
 )
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="the system does not tell the memory in use")
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell the memory in use")
 @pytest.mark.parametrize(
     ("executor", "beyond", "names"),
     [
