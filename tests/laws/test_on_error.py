@@ -145,6 +145,16 @@ each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=O
 each_base = pytest.mark.parametrize("base", BASES.values(), ids=BASES)
 
 
+def each_operation_base_and_way(turn):
+    """Parametrize a test by operations, bases and ways, of which every two meet; those of another `turn` differ."""
+    made = [
+        pytest.param(OPERATIONS[name], BASES[base], WAYS[way], id=f"{name}-{base}-{way}")
+        for number, name in enumerate(OPERATIONS)
+        for base, way in zip(BASES, np.roll(list(WAYS), number + turn).tolist(), strict=True)
+    ]
+    return pytest.mark.parametrize(("operation", "base", "way"), made)
+
+
 def policies(operation):
     return [skip(), skip(COUNT), replace(operation.value), replace(operation.value, budget=COUNT)]
 
@@ -166,9 +176,7 @@ def alike(made, wanted):
     return len(made) == len(wanted) and all(map(same, made, wanted))
 
 
-@each_operation
-@each_base
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@each_operation_base_and_way(0)
 def test_failed_elements_are_left_out_or_replaced(operation, base, way):
     for on_error in policies(operation):
         ds = operation.apply(base(), operation.function(None), on_error=on_error).with_options(way)
@@ -185,18 +193,17 @@ def test_other_processes_leave_out_the_same_elements(operation, processes):
 
 
 @each_operation
-@each_base
-def test_a_restored_iterator_continues_exactly(operation, base):
-    for on_error in policies(operation)[1:3]:
-        ds = operation.apply(base(), operation.function(None), on_error=on_error)
+@pytest.mark.parametrize("skips", [True, False], ids=["skip", "replace"])
+def test_a_restored_iterator_continues_exactly(operation, skips):
+    on_error = skip(COUNT) if skips else replace(operation.value)
+    for base in list(BASES)[not skips :: 2]:
+        ds = operation.apply(BASES[base](), operation.function(None), on_error=on_error)
         verify_resume(ds, most=4)  # two elements have failed before
-        if base is BASES["rows"]:  # the test above has run the others
-            verify_determinism(ds, most=9)
+    ds = operation.apply(BASES["rows"](), operation.function(None), on_error=on_error)
+    verify_determinism(ds, most=9)  # the test above has run the others
 
 
-@each_operation
-@each_base
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@each_operation_base_and_way(2)
 def test_failures_are_counted_and_limited_by_the_budget(operation, base, way):
     for on_error in (skip(FAILED), replace(operation.value, budget=FAILED)):
         it = operation.apply(base(), operation.function(None), on_error=on_error).with_options(way).iterator()
