@@ -45,13 +45,14 @@ class TaskTuning:
 class Tuning:
     """The settings of a run, as the tuner has found them: `it.tuning()` returns them.
 
-    - `executor`: `"inline"`, `"threads"` or `"processes"`; `workers`: how many of them.
+    - `executor`: `"inline"`, `"threads"` or `"processes"`. `workers`: their number.
     - `tasks`: the size and number of tasks of each stretch of the pipeline, from the sources up.
-    - `cores`: those of the process that was measured; `operations`: those of the pipeline; `why`: the tuner's reasons.
+    - `cores`: the number of cores of the process that was measured. `operations`: the operations of the pipeline.
+      `why`: the tuner's reasons.
 
-    `Options(tuning=...)` uses the settings exactly, without measuring, with two bounds: the memory budget, and options
-    that are set themselves, such as `workers=`. A tuning of a pipeline with other operations is a `PlanError`. One of a
-    process with another number of cores is used, and `stats().events` says so.
+    `Options(tuning=...)` uses the settings exactly, without measuring. The memory budget, and options that you set
+    explicitly, such as `workers=`, take precedence. A tuning of a pipeline with other operations raises a `PlanError`.
+    A tuning of a process with another number of cores is used, and `stats().events` reports it.
 
     >>> it = Dataset.range(100).batch(10).iterator()
     >>> batches = list(it)

@@ -13,11 +13,11 @@ class Verdict(str):  # noqa: SLOT000 - its parts are in a dict, so that it can b
     - `kind`: `"step"` (the pipeline waits for the consumer), `"transfer"` (to a device), `"input"` (the work of the
       pipeline), `"storage"` (it mostly waits for a source), `"gil"` (its functions hold the GIL), `"memory"` (the
       memory budget keeps workers idle), or `"early"` (too early to say).
-    - `operation`: the limiting operation, `operation_ceiling` the items per second that it allows if the workers do
-      nothing else; `next_operation`: the next limit.
+    - `operation`: the limiting operation. `operation_ceiling`: the items per second that it allows if the workers do
+      nothing else. `next_operation`: the next limit.
     - `ceiling`: the items per second that the pipeline could make for a consumer that never stops.
-    - `change`: the one thing to change, in words; `gain`: the factor by which that is expected to raise the rate, or
-      raises it at most, until the consumer's own step is the limit; 1 if nothing is to be gained.
+    - `change`: the one thing to change, in words. `gain`: the factor by which the change is expected to raise the rate,
+      or raises it at most, until the consumer's own step is the limit; 1 if no change helps.
 
     >>> verdict = Dataset.range(3).iterator().verdict()
     >>> verdict, verdict.kind, verdict.gain

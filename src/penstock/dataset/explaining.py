@@ -94,8 +94,8 @@ class Explaining(Handle[T_co]):
         """Return what differs between this dataset and another: operations, arguments, code, data, seeds, options.
 
         Functions are compared by their code and by the values that they read, with a diff of their source if it can be
-        found; data in memory by its content; files by their names, sizes and times. The result is false if the plans
-        are equal.
+        found. Data in memory is compared by its content, and files by their names, sizes and times. The result is false
+        if the plans are equal.
 
         >>> def prepared(scale):
         ...     return Dataset.range(9).shuffle(seed=scale).map(lambda x: x * scale).batch(2)

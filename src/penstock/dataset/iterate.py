@@ -67,10 +67,10 @@ class Iterate(Handle[T_co]):
         """Return an iterable over the same elements, each pass of which is shown on the terminal: for any loop.
 
         A line shows the position in the epoch, the time left, elements per second, and the share of its time that the
-        loop waits for them; with `details=True` several lines also show memory and the work of each operation, as
-        `Iterator.live` does, which describes the other arguments. The line ends with the loop, also by `break` or an
-        exception. After `ds.load_state_dict(state)`, it begins at the position in the state. `len()` is that of the
-        dataset, which also has the position, as in any loop: `ds.state_dict()`. One thread at a time may take elements;
+        loop waits for them. With `details=True`, several lines also show memory and the work of each operation, as in
+        `Iterator.live`, which describes the other arguments. The line ends with the loop, also by `break` or an
+        exception. After `ds.load_state_dict(state)`, it begins at the position in the state. As in any loop,
+        `ds.state_dict()` is the position, and `len()` that of the dataset. Only one thread at a time may take elements;
         for several, use `Iterator.live`.
 
         >>> import io

@@ -51,9 +51,9 @@ class Preview(Handle[T_co]):
         """Return statistics of every leaf, of all elements of epoch 0 or the first `limit`, from one pass.
 
         The pass runs with the options of the dataset: the workers that make the elements also count them. For each leaf
-        it finds the number of values and of missing ones (`None`, or a key that is not there), dtypes and shapes, the
-        minimum, maximum, mean and standard deviation of numbers, NaN and infinities, lengths of texts, lists and
-        arrays, and how often each class occurs. The items of lists, and of arrays of objects such as batches of text,
+        it finds the number of values and of missing ones (`None`, or a missing key), dtypes and shapes, the minimum,
+        maximum, mean and standard deviation of numbers, NaN and infinities, lengths of strings, lists and arrays, and
+        how often each class occurs. The items of lists, and of arrays of objects such as batches of text,
         are described together, at a path that ends with `[*]`. Of a batch, the numbers of all rows count, but shapes
         and lengths are those of the batch: describe a dataset before `batch()` to see those of the elements.
 

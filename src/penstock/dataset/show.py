@@ -42,20 +42,20 @@ def show(  # noqa: PLR0913 - one for each role of a part
     """Return a contact sheet of at most `n` elements: images with labels, boxes and masks, waveforms, tokens, text.
 
     `batch` is a batch (arrays, `Ragged`, PyTorch or JAX tensors with the elements along their first dimension), a list
-    of elements such as `ds.head()`, a single element, or a dataset; of an iterator, pass what `next` returns, since it
-    would lose the elements that are shown. If a guess from the shapes is wrong, say by
-    `batched` whether the arrays hold several elements. The sheet shows itself in a notebook; elsewhere, it prints a
-    line for each element, and `.save("sheet.html")` writes a page.
+    of elements such as `ds.head()`, a single element, or a dataset. Instead of an iterator, which would lose the
+    elements shown, pass the result of `next`. If the guess from the shapes is wrong, set `batched` to whether the
+    arrays hold several elements. The sheet displays itself in a notebook; elsewhere, it prints a line for each element,
+    and `.save("sheet.html")` writes a page.
 
     `image`, `label`, `boxes`, `box_labels`, `masks`, `audio` and `tokens` are the keys (or positions) of these parts of
     an element. Those that are not given are guessed by common names (`image`, `label`, `boxes`, `bbox`, `mask`,
     `audio`, `input_ids`, ...) and by shapes:
 
-    - images: `(h, w, c)`, `(c, h, w)` or `(h, w)`; integers, or floats, which are scaled to their range unless they
-      are in 0 to 1 (up to 2, brighter ones white) or 0 to 255; or the bytes of an image file;
-    - boxes: `(n, 4)` in pixels as `box_format` says: two corners (`"xyxy"`, or `"yxyx"` as in TensorFlow), a corner and
-      a size (`"xywh"`, as in COCO), or a center and a size (`"cxcywh"`); with `relative_boxes`, in parts of the image.
-      `box_labels` has a class for each. Boxes without an area, such as padding, are left out;
+    - images: the bytes of an image file, or an array `(h, w, c)`, `(c, h, w)` or `(h, w)` of integers or floats. Floats
+      are scaled to their range unless they are in 0 to 1 (up to 2, brighter ones white) or 0 to 255.
+    - boxes: `(n, 4)` in pixels. `box_format` is two corners (`"xyxy"`, or `"yxyx"` as in TensorFlow), a corner and a
+      size (`"xywh"`, as in COCO), or a center and a size (`"cxcywh"`). With `relative_boxes`, they are in parts of the
+      image. `box_labels` has a class for each. Boxes without an area, such as padding, are left out.
     - masks: `(h, w)` of classes, with 0 as the background, or `(n, h, w)`, one for each object.
 
     `class_names` and `token_names` are the names of numbers, in a list or dict, or from a function such as

@@ -86,13 +86,13 @@ class Watching:
     def live(self, title: str = "", *, details: bool = True, leave: bool = True, file: TextIO | None = None) -> None:
         """Show this pass on the terminal while it is under way; call it before the first item.
 
-        A few times a second, also while nothing arrives, lines below the cursor show the position in the epoch and the
-        time left, batches (or elements) and rows per second, the share of its time that the consumer waits, memory, a
-        bar for each operation with its share of the work, the limit, and the last event. Rates and shares are those of
-        the last ten seconds. If the consumer waits for long, the lines say for what. With `details=False` there is one
-        line. Prints go above the lines, which are removed when the pass ends, fails or is closed; one line with the
-        totals stays, unless `leave` is false. `file` is `sys.stderr` by default; if it is not a terminal, it gets a
-        line every ten seconds. With `NO_COLOR` in the environment there are no colors.
+        Lines below the cursor show the position in the epoch and the time left, batches (or elements) and rows per
+        second, the share of its time that the consumer waits, memory, a bar for each operation with its share of the
+        work, the limit, and the last event. They change a few times a second, even if no item arrives. Rates and shares
+        are those of the last ten seconds. If the consumer waits for long, the lines name the cause. With
+        `details=False` there is one line. Prints go above the lines, which are removed when the pass ends, fails or is
+        closed. One line with the totals stays, unless `leave` is false. `file` is `sys.stderr` by default. If it is not
+        a terminal, it gets a line every ten seconds. With `NO_COLOR` in the environment there are no colors.
 
         >>> import io
         >>> file, it = io.StringIO(), Dataset.range(8).batch(2).iterator()
@@ -248,11 +248,11 @@ class Watching:
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page about this pass, one HTML file that needs no network, when the pass ends.
 
-        The page shows the verdict, the operations with widths by time, who waited for whom, what elements cost with the
-        slowest by name, memory, decisions and events, a sample element (which is made once more), how well the order is
-        mixed, findings of the lint, and the environment. Called after the first item, it writes the page at once, from
-        the counts alone. A name that ends with `.gz` is packed. If the file cannot be written, the log says so and the
-        run goes on.
+        The page shows the verdict, the operations with widths by time, who waited for whom, the costs of elements with
+        the names of the slowest, memory, decisions and events, a sample element (which is made once more), how well the
+        order is mixed, findings of the lint, and the environment. After the first item, a call writes the page at once,
+        from the counts alone. If the name ends with `.gz`, the file is compressed. If it cannot be written, Penstock
+        logs a warning, and the run continues.
 
         >>> import os, tempfile
         >>> it = Dataset.range(8).batch(4).iterator()

@@ -135,8 +135,8 @@ _PYTHON_SCALARS: dict[type, np.dtype[Any]] = {
 def spec_of(element: Any) -> Spec:
     """Return the spec of one element.
 
-    A Python `int` is an `int64`, a `float` a `float64`; text and bytes are objects, including NumPy's; any object with
-    `__array__` (a tensor, a picture) is an array, unless NumPy has no such array (a sparse tensor).
+    A Python `int` is an `int64`, and a `float` a `float64`. Strings and bytes are objects, including NumPy's. An
+    object with `__array__` (a tensor, a picture) is an array, unless NumPy has no such array (a sparse tensor).
 
     >>> spec_of({"image": np.zeros((28, 28), np.uint8), "label": 3, "name": "seven"})
     {'image': uint8[28, 28], 'label': int64, 'name': str}

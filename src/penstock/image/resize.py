@@ -87,9 +87,9 @@ def resize(size: int | tuple[int, int], *, interpolation: Interpolation = "bilin
     With one number, the longer side keeps the aspect ratio, rounded down to whole pixels.
 
     The image is an array (height, width, channels) of `uint8` or `float32`, and the result has its dtype. With
-    `antialias` the filter widens as the image shrinks (Pillow's and torchvision's default); without it, "bilinear"
+    `antialias` the filter widens as the image shrinks (Pillow's and torchvision's default). Without it, "bilinear"
     blends two pixels along each axis at half-pixel centers (`tf.image.resize`, OpenCV). "bicubic" is Keys' kernel with
-    a = -0.5, or -0.75 without `antialias`, as in torch; "nearest" takes the pixel under the center. `uint8` is computed
+    a = -0.5, or -0.75 without `antialias`, as in torch. "nearest" takes the pixel under the center. `uint8` is computed
     in integers, within 1 of the result in floats, of OpenCV, and of Pillow, except for "bicubic": Pillow (and torch for
     `uint8`) also clips to 0 to 255 after the first axis, which differs by up to 20 levels on noise.
 

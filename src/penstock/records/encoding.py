@@ -17,8 +17,8 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     """Serialize a dict of features as a `tf.train.Example`, with names in sorted order.
 
     A value is a number, text, or an array or list of either. Whole numbers and booleans become an int64 list, numbers a
-    float list (`float32`: doubles are rounded), `bytes` and `str` (as UTF-8) a bytes list; the dtype of an array
-    decides; an empty list has no kind, and reads as a missing feature.
+    float list (`float32`: doubles are rounded), `bytes` and `str` (as UTF-8) a bytes list. For an array, its dtype
+    decides. An empty list has no kind, and reads as a missing feature.
 
     >>> encode_example({"x": [1, 300]}).hex()
     '0a0e0a0c0a01781207...'

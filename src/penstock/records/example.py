@@ -51,8 +51,9 @@ def parse_example(features: Mapping[str, Feature]) -> ParseExample:
 
     `features` is a dict of names and `FixedLenFeature`, `VarLenFeature`, `RaggedFeature`, `SparseFeature` or
     `FixedLenSequenceFeature`. Call the result with one record, like `tf.io.parse_single_example`, or with a batch of
-    records (a list, an array of objects), like `tf.io.parse_example`; or pass it to `map`, before or after `batch`:
-    there one native call parses the records of a task, without a Python object for each. Other features are skipped.
+    records (a list, an array of objects), like `tf.io.parse_example`. You can also pass it to `map`, before or after
+    `batch`: one native call then parses the records of a task, without a Python object for each. Other features are
+    skipped.
     Integers are `int64`, floats `float32`, and text is `bytes`, or `str` if requested. A damaged record, or one without
     a required feature, raises a `DataError` that names the feature and the record.
 
@@ -81,8 +82,8 @@ def parse_sequence_example(
 
     The result is `(context, sequences)` for one record, and `(context, sequences, lengths)` for a batch, where
     `lengths` has the number of steps of each record in padded lists. The context is parsed as by `parse_example`. In
-    the lists, a `FixedLenSequenceFeature` is an array of shape (steps, *shape), padded to the longest in a batch; a
-    `VarLenFeature` is `Sparse` of shape (steps, most values); a `RaggedFeature` is `Ragged`, with one row for each
+    the lists, a `FixedLenSequenceFeature` is an array of shape (steps, *shape), padded to the longest in a batch. A
+    `VarLenFeature` is `Sparse` of shape (steps, most values). A `RaggedFeature` is `Ragged`, with one row for each
     step. A missing list has no steps, or for a `FixedLenSequenceFeature` raises a `DataError` unless
     `allow_missing=True`.
 

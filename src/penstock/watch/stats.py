@@ -71,25 +71,26 @@ class HeldStats:
 class Stats:
     """The counts of an iterator since it was made.
 
-    - `items`: batches (or elements) received; `rows`: elements in them.
-    - `waited`, `stepped`: seconds that the consumer spent waiting inside `next`, and outside it; `starting`: the part
-      of `waited` until the process of an isolated run had started, most of it in the first epoch; `warm_up`: the part
-      of `waited` until the first item was there and all workers had started.
-    - `cpu`: seconds of CPU time of this process; part of it is `step_cpu`, of the consumer outside `next`.
-      `contention`: the share of the time for which a worker thread that wants the GIL waits for another, at least.
-    - `work`: seconds of task time, over all workers; part of it are `blocked`, waiting for disks, sleeps or locks, and
-      `starved`, ready but without a core, since other processes used it. `workers`: the number of workers; `mode`:
-      where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own); `asked`: the number of workers
-      requested, or 0 if Penstock chooses; `more_failed`: whether Penstock recently tried more workers without a gain.
-    - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
-    - `alone`: the operations that one thread at a time calls, with the reason; `uneven`: the cost of the second-longest
-      recent task, as a multiple of the mean cost.
-    - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
-    - `events`: what happened to the run, such as workers that died or waits without end.
-    - `operations`: from the sources up.
-    - `budget`: the bytes of `Options(memory_budget=)`; `held`: what the parts of a run that is under way hold of them;
-      `notes`: what the run could not do within them; `short`: how often work ahead found no room in them.
-    - `growing`: what keeps growing while the run goes on, with figures: objects that functions refer to, batches that
+    - `items`: the batches (or elements) received. `rows`: the elements in them.
+    - `waited`, `stepped`: the seconds that the consumer spent waiting inside `next`, and outside it.
+    - `starting`: the part of `waited` until the process of an isolated run had started, most of it in the first epoch.
+    - `warm_up`: the part of `waited` until the first item was made and all workers had started.
+    - `cpu`: the seconds of CPU time of this process. `step_cpu`: the part that the consumer used outside `next`.
+    - `contention`: a lower bound of the share of time that a worker thread which wants the GIL waits for another.
+    - `work`: the seconds of task time, over all workers. `blocked`: the part spent waiting for disks, sleeps or locks.
+      `starved`: the part in which tasks were ready but had no core, because other processes used it.
+    - `mode`: where tasks ran (`"isolated: 2 threads"`: in a process of the pipeline's own).
+    - `workers`: the number of workers. `asked`: the number of workers requested, or 0 if Penstock chooses.
+      `more_failed`: whether Penstock recently tried more workers without a gain.
+    - `ahead`: the tasks under way. `live_bytes`, `peak_bytes`: the memory of batches.
+    - `alone`: the operations that one thread at a time calls, with the reason.
+    - `uneven`: the cost of the second-longest recent task, as a multiple of the mean cost.
+    - `decisions`: the tuner's choices, with reasons. `holds_gil`: whether the functions were found to hold the GIL.
+    - `events`: incidents of the run, such as workers that died or waits without end.
+    - `operations`: the counts of each operation, from the sources up.
+    - `budget`: the bytes of `Options(memory_budget=)`. `held`: the bytes of it that each part of the current run holds.
+      `notes`: what the run could not do within the budget. `short`: how often work ahead found no room in it.
+    - `growing`: memory that keeps growing during the run, with figures: objects that functions refer to, batches that
       the consumer keeps, keys and groups.
     - `fetched`: requests to remote stores, those of worker processes included; `None` if there were none.
     - `failure`: the error that ended the run, with the operation and the row; empty if none did.

@@ -33,31 +33,31 @@ class BufferMethods(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Keep each element once it is made, in memory or in the folder `path`, and yield the same in every epoch.
 
-        Rows are cached one by one, so a pass that ends early, or a shuffle after the cache, keeps the rows it has made;
-        of a stream, the elements are cached from the first one on. Arrays are passed on read-only, since later epochs
-        see them too: a function that changes one must copy it first. Dicts, lists and other objects belong to the
+        Rows are cached one by one, so a pass that ends early, or a shuffle after the cache, keeps the rows it has made.
+        Elements of a stream are cached from the first one on. Arrays are read-only, since later epochs receive them
+        too: a function that changes one must copy it first. Dicts, lists and other objects belong to the
         function or the consumer: a cache in memory makes a deep copy of an object of another class for each epoch.
 
         In memory, the cached elements belong to this dataset and all datasets built on it. In an executor of other
-        processes, each process has its own cache. The cache keeps up to `limit_bytes`, and what the memory budget
-        allows; it says once that there is no room for more, and makes further elements in each epoch. With `spill`,
-        those go to disk: `spill=True` is a temporary folder, which ends with the process, and which the processes of an
-        executor share; the path of a folder keeps them for later runs, as `cache(path)` does.
+        processes, each process has its own cache. The cache keeps up to `limit_bytes`, within the memory budget. When
+        it is full, it warns once, and makes further elements in each epoch. With `spill`, those go to disk:
+        `spill=True` is a temporary folder, which ends with the process, and which the processes of an executor share;
+        the path of a folder keeps them for later runs, as `cache(path)` does.
 
-        In a folder, they belong to the pipeline before the cache, in any process: the folder is filled by any number of
-        processes, ranks and jobs at once, in any order, and a later run goes on where the last one ended. A function,
-        constant, library or data file that changes makes all elements again, and a `CacheWarning` says which it was;
-        see docs/caching.md for what is compared. `version` is compared too: pass another one if something else changes,
-        such as files that a function opens itself. A damaged row is made again. If the disk is full, or the folder
-        would exceed `limit_bytes`, a warning says so once, and rows that are not kept are made in each epoch. With
-        `compression`, rows are compressed one by one where that pays.
+        In a folder, the cached elements belong to the pipeline before the cache, in any process. Any number of
+        processes, ranks and jobs can fill the folder at once, in any order, and a later run continues where the last
+        one ended. If a function, constant, library or data file has changed, all elements are made again, and a
+        `CacheWarning` names the change; see docs/caching.md for what is compared. `version` is compared too: pass
+        another one if something else changes, such as files that a function opens itself. A damaged row is made again.
+        If the disk is full, or the folder would exceed `limit_bytes`, a warning says so once, and rows that are not
+        kept are made in each epoch. With `compression`, rows are compressed one by one where that saves space.
 
         Once a pass has reached the end of a stream, its cache is indexed: the dataset, and datasets built on it
         afterwards, have a length, `ds[i]`, and a shuffle over all elements. Datasets built earlier remain streams.
 
-        Random operations before the cache draw once: in memory, the draw of the first pass is kept, even without a
-        seed, for all datasets built on this one and in their states; on disk, the draw depends on the pipeline, and is
-        the same in all processes. Put operations that should differ in every epoch after the cache. Another seed
+        Random operations before the cache draw once. In memory, all datasets built on this one and their states keep
+        the draws of the first pass, even without a seed. On disk, the draws depend on the pipeline, and are the same in
+        all processes. Put operations that should differ in every epoch after the cache. Another seed
         (`Options(seed=)`, or the seed of a state from another process) makes all elements again.
 
         >>> calls = []

@@ -209,8 +209,8 @@ class GroupMethods(Handle[T_co]):
         """Put documents, one-dimensional arrays of token ids, side by side into sequences of `length` tokens.
 
         An element becomes `{"tokens": dtype[length], "segment_ids": int32[length], "positions": int32[length]}`.
-        Segments are numbered from 1 in each sequence, in the order of their documents; positions count from 0 in each
-        segment; the rest is `pad`, segment 0, position 0. `on` names the tokens in an element; the other parts are
+        Segments are numbered from 1 in each sequence, in the order of their documents, and positions from 0 in each
+        segment. The rest is `pad`, segment 0, position 0. `on` names the tokens in an element; the other parts are
         dropped. Documents without tokens are ignored.
 
         - `"best_fit"`: windows of consecutive documents are packed independently, the longest document first, each into

@@ -49,8 +49,8 @@ def read_image_folder(
     """Read `{"image": bytes, "label": int64}` for each image of a folder with one subfolder per class, in sorted order.
 
     `class_names` of the dataset, and of datasets made from it, are the names of the class folders: label k is the k-th
-    name. Images are found at any depth below a class; extensions match in any case; files next to the class folders are
-    not read. A class without an image raises a `DataError`, unless `allow_empty`. In several folders, or those that
+    name. Images are found at any depth below a class, and extensions match in any case. Files next to the class folders
+    are not read. A class without an image raises a `DataError`, unless `allow_empty`. In several folders, or those that
     match a pattern, class folders of the same name are one class. A folder may be the URL of a prefix, without
     wildcards; `storage_options` are for its store (docs/remote.md).
 

@@ -30,8 +30,8 @@ def read_tar(
     Consecutive files with the same name up to the first dot, `dir/0001.jpg` and `dir/0001.cls`, are one sample, with
     the key `dir/0001`. Without `columns`, each sample has an entry for every extension in the archives, and `None`
     where the file is missing. With `columns`, samples have only these extensions, and a missing file raises a
-    `DataError` when it is read, unless the extension is written `"txt?"`; `"jpg;png"` takes the first that exists,
-    and a dict names the entries: `{"image": "jpg;png", "label": "cls"}`.
+    `DataError` when it is read, unless the extension is written `"txt?"`. `"jpg;png"` takes the first file that
+    exists. A dict names the entries: `{"image": "jpg;png", "label": "cls"}`.
 
     `paths` is a path or a pattern, whose matches are sorted, or a list of them, which keeps its order and duplicates;
     URLs, with `storage_options` for their stores, are in docs/remote.md.
