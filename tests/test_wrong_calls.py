@@ -49,7 +49,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
         (lambda: ps.pack_efficiency(3), TypeError, r"pack_efficiency\(batch=\): expected an element of pack\(\)"),
         (lambda: ps.pack_efficiency(np.zeros(3)), TypeError, r"pack_efficiency\(batch=\): expected"),
         (lambda: ps.records.encode_example(3), TypeError, r"encode_example\(features=\): expected a dict of features"),
-        (lambda: ps.records.encode_example({"a": object()}), ps.errors.ElementError, '"a": expected numbers or text'),
+        (lambda: ps.records.encode_example({"a": object()}), ps.errors.ElementError, '"a": expected numbers, strings'),
         (lambda: ps.read_json(__file__, columns=3), TypeError, r"read_json\(columns=3\): expected a list of names"),
         (
             lambda: NUMBERS.bucket_by_sequence_length(int, 3, [1, 2]),

@@ -112,5 +112,5 @@ def test_the_position_is_that_of_the_loop():
 
 @pytest.mark.parametrize("given", [{"title": 3}, {"file": "progress.txt"}])
 def test_wrong_arguments_are_refused_before_the_pass(given):
-    with pytest.raises(TypeError, match=r"expected an open text file|must be text"):
+    with pytest.raises(TypeError, match=r"expected an open text file|must be a string"):
         Dataset.range(3).progress(**given)

@@ -38,7 +38,7 @@ def test_urls_are_refused(use, tmp_path, monkeypatch):
 @pytest.mark.parametrize("call", ["report", "trace", "to_tensorboard"])
 def test_an_empty_path_is_refused(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=rf"{call}\((path|to)=''\): expected a path, not an empty text"):
+    with pytest.raises(ValueError, match=rf"{call}\((path|to)=''\): expected a path, not an empty string"):
         getattr(D.range(3).iterator(), call)("")
     assert list(tmp_path.iterdir()) == []
 
@@ -68,6 +68,6 @@ def test_a_file_url_is_a_path_of_this_machine(scheme, tmp_path, monkeypatch):
 
 def test_a_url_that_became_a_path_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="a Path drops a slash of a URL; pass the URL as text"):
+    with pytest.raises(ValueError, match="a Path drops a slash of a URL; pass the URL as a string"):
         D.range(3).save(Path("s3://bucket/rows"))
     assert list(tmp_path.iterdir()) == []

@@ -515,9 +515,7 @@ def test_a_function_with_another_closure_is_an_error(modules):
     _, funcs = modules()
     text = Path(funcs.__file__).read_text()
     Path(funcs.__file__).write_text(text.replace("@closed(by=SCALE)\n", ""))
-    with pytest.raises(
-        WorkerError, match=r"the function funcs_\d+\.decorated is another one .* start the program again"
-    ):
+    with pytest.raises(WorkerError, match=r"the function funcs_\d+\.decorated is another one .* restart the program"):
         list(ALL["processes"](ps.Dataset.range(3).map(funcs.decorated)))
 
 

@@ -318,7 +318,7 @@ def _refuse(value: Any, row: int, name: str, error: Exception) -> NoReturn:
     at = f" at {name}" if name else ""
     refusal = ElementError(
         f"cache: row {row}{at} is a {type(value).__name__}, which cannot be pickled: {error}; map it to arrays, "
-        "numbers or text, or cache before the operation that makes it"
+        "numbers or strings, or cache before the operation that makes it"
     )
     refusal.rows = (int(row),)
     raise refusal from error

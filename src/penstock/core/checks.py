@@ -102,7 +102,7 @@ def check_path(call: str, name: str, value: object) -> str:
         raise TypeError(f"{call}({name}={value!r:.80}): expected a path, not {type(value).__name__}")
     if path is not value and _MANGLED_URL.match(path):  # `Path("s3://bucket")` is the folder `s3:`
         shown = without_credentials(repr(value))
-        raise ValueError(f"{call}({name}={shown:.200}): a Path drops a slash of a URL; pass the URL as text")
+        raise ValueError(f"{call}({name}={shown:.200}): a Path drops a slash of a URL; pass the URL as a string")
     return without_file_scheme(path)
 
 
@@ -115,7 +115,7 @@ def check_local_path(call: str, name: str, value: object) -> str:
     """
     path = check_path(call, name, value)
     if not path:
-        raise ValueError(f"{call}({name}=''): expected a path, not an empty text")
+        raise ValueError(f"{call}({name}=''): expected a path, not an empty string")
     if "://" in path:
         shown = without_credentials(repr(path))
         raise ValueError(f"{call}({name}={shown:.200}): expected a path of this machine, not a URL")

@@ -30,7 +30,7 @@ class LivePasses(Generic[T]):
 
     def __init__(self, source: Iterated, title: str, *, details: bool, leave: bool, file: TextIO | None) -> None:
         if not isinstance(title, str):
-            raise TypeError(f"progress(): the title must be text, not {title!r:.60}")
+            raise TypeError(f"progress(): the title must be a string, not {title!r:.60}")
         if file is not None and not callable(getattr(file, "write", None)):
             raise TypeError(f"progress(file=): expected an open text file, not {file!r:.60}")
         self._source = source

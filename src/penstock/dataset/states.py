@@ -115,8 +115,8 @@ class States:
         if len(set(places)) > 1:
             steps = ", ".join(f"{row} of epoch {epoch}" for epoch, row in places)
             raise CursorError(
-                f"the saved states of the ranks stand at different steps: step {steps}; save all at the same step, or "
-                "load the state of one rank, which is that of all"
+                f"the saved states of the ranks are from different steps: step {steps}; save all at the same step, or "
+                "load the state of one rank, which is valid for all ranks"
             )
         if needs_seed(self._plan) and len({repr(each.get("seed")) for each in states}) > 1:
             raise CursorError(

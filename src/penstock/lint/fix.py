@@ -49,7 +49,7 @@ class Fix:
             raise EditError("the calls are in a function with parameters, by which they make other datasets too")
         ends = self.moved.end, self.target.end
         if ends[0] is None or ends[1] is None:
-            raise EditError("the interpreter does not tell the columns of calls")
+            raise EditError("the interpreter does not record the columns of calls")
         if not _has_code(text, self.moved.code):
             raise EditError("the file has changed since it was loaded")
         moved, target = ends[0], ends[1]

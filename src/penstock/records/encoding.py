@@ -89,7 +89,7 @@ def _feature(value: Any, where: str) -> bytes:
         return _integers(array.reshape(-1), where)
     if kind == "f":
         return _field(_FLOAT, _packed(np.ascontiguousarray(array.reshape(-1), "<f4").tobytes()))
-    raise ElementError(f"{where}: a record holds integers, floats and text, not {array.dtype}")
+    raise ElementError(f"{where}: a record holds integers, floats, strings and bytes, not {array.dtype}")
 
 
 def _refuse_large(values: list[Any], where: str) -> None:
@@ -105,7 +105,7 @@ def _texts(values: Iterable[Any], where: str) -> bytes:
     for value in values:
         if not isinstance(value, bytes | str | bytearray | memoryview):
             kind = type(value).__name__
-            raise ElementError(f"{where}: expected numbers or text, all of one kind, not {kind}: {value!r:.60}")
+            raise ElementError(f"{where}: expected numbers, strings or bytes of one kind, not {kind}: {value!r:.60}")
         items.append(_field(0x0A, value.encode() if isinstance(value, str) else bytes(value)))
     return _field(_BYTES, b"".join(items))
 

@@ -113,7 +113,7 @@ def _checked(features: Any, call: str, argument: str) -> Features:
         raise TypeError(f"{call}({argument}=): expected a dict of names and features, not {type(features).__name__}")
     for name in features:
         if not isinstance(name, str):
-            raise TypeError(f"{call}: names of features must be text, not {name!r}")
+            raise TypeError(f"{call}: names of features must be strings, not {name!r}")
     return tuple(features.items())
 
 

@@ -72,7 +72,7 @@ def find_files(
     found: list[str] = []
     for pattern in patterns:
         if not isinstance(pattern, (str, bytes, os.PathLike)):
-            raise TypeError(f"{call}({name}=): expected paths or patterns as text, not {pattern!r:.80}")
+            raise TypeError(f"{call}({name}=): expected paths or patterns as strings, not {pattern!r:.80}")
         found += sorted(_matches(os.fsdecode(pattern)))
     data = [path for path in found if not is_index(path)]
     if not data:
@@ -131,8 +131,8 @@ def urls_of(call: str, patterns: Any, storage_options: StorageOptions, name: str
     for each in given:
         if isinstance(each, (str, os.PathLike)) and _URL_AS_PATH.match(text := os.fsdecode(each)):
             raise PlanError(
-                f"{call}({name}={text!r}): a URL has two slashes after its scheme, of which a pathlib.Path and "
-                "os.path.normpath drop one; pass the URL as text"
+                f"{call}({name}={text!r}): a URL has two slashes after its scheme, but a pathlib.Path and "
+                "os.path.normpath drop one; pass the URL as a string"
             )
     if storage_options is False:
         if urls:

@@ -279,10 +279,10 @@ def _set(place: ModulePlace, value: Any) -> None:
         if place.steps[-1] == CODE:
             raise WorkerError(
                 f"the function {place.holder} is another one in your program than in a worker process, which imports "
-                f"the module {place.module} anew: if its file was edited, start the program again"
+                f"the module {place.module} again: if its file was edited, restart the program"
             ) from error
         raise WorkerError(
-            f"a worker process imports the module {place.module} anew, and cannot set {place} to the value of your "
+            f"a worker process imports the module {place.module} again, and cannot set {place} to the value of your "
             f"program: {type(error).__name__}: {error}; {WAY_OUT}"
         ) from error
 

@@ -80,7 +80,7 @@ def test_ranks_without_a_seed_take_that_of_rank_0():
 
 def test_ranks_that_cannot_agree_on_a_seed():
     ds = NUMBERS.shuffle().batch(4).shard_by_rank(rank=0, world=2)
-    with pytest.raises(ps.errors.PlanError, match="every rank would draw a seed of its own"):
+    with pytest.raises(ps.errors.PlanError, match="every rank would draw another seed"):
         next(iter(ds))
     assert len(next(iter(ds.with_options(ps.Options(seed=1))))) == 2
 

@@ -191,7 +191,7 @@ def test_states_of_the_ranks_at_different_steps():
     first, second = job.states()
     loaded = Job(filtered, 1).load([first, second])
     assert loaded.states()[0]["row"] == 3
-    with pytest.raises(CursorError, match="stand at different steps"):
+    with pytest.raises(CursorError, match="are from different steps"):
         loaded.load([first, {**second, "row": 4}])
 
 

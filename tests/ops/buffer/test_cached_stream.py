@@ -133,7 +133,7 @@ def test_an_element_that_a_stream_no_longer_makes_is_named():
     list(cached)
     texts.shrink()
     copied = pickle.loads(pickle.dumps(cached.skip(3)))  # without the elements that were kept
-    with pytest.raises(CursorError, match=r"cache\(.*the stream, which now ends after 10 elements; it had 20 when"):
+    with pytest.raises(CursorError, match=r"cache\(.*the stream, which now ends after 10 elements but had 20 when"):
         list(copied.with_options(INLINE))
 
 

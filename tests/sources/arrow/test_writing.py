@@ -65,8 +65,8 @@ def test_an_empty_dataset_becomes_an_empty_file(tmp_path):
     ("rows", "said"),
     [
         ([1], "element 0 is int, not a dict of columns; map it to a dict first"),
-        ([{}], "names of columns must be text"),
-        ([{1: 2}], "names of columns must be text"),
+        ([{}], "names of columns must be strings"),
+        ([{1: 2}], "names of columns must be strings"),
         ([{"x": 1}, {"x": "a"}], "column 'x' of elements 0 to 1 is not all one type"),
         ([{"x": 1}, {"y": 1}], r"the columns of elements 0 to 1 differ: \['y'\] against \['x'\]"),
         ([{"x": object()}], "column 'x'"),

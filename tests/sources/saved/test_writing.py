@@ -71,7 +71,7 @@ def test_shapes_may_begin_to_differ_late(tmp_path):
         ([{"o": np.array(["a"], object)}], r'at \["o"\] is not a number'),
         ([Ragged.from_rows([[1], [2, 3]])], "is not a number, an array of numbers"),
         ([np.rec.array([(1, 0.5)], dtype=[("a", int), ("b", float)])], "has records; map it to np.asarray"),
-        ([{3: 1}], r"the keys \[3\]; map them to text"),
+        ([{3: 1}], r"the keys \[3\]; map them to strings"),
     ],
 )
 def test_unsupported_elements_are_named_and_leave_no_folder(elements, says, tmp_path):

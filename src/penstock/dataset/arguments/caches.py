@@ -34,7 +34,8 @@ def cached(plan: Node, path: Any, settings: CacheSettings) -> Node:
         )
     if not isinstance(settings.version, str | int | None) or isinstance(settings.version, bool):
         raise TypeError(
-            f"cache(version={settings.version!r:.80}): expected text or a number, not {type(settings.version).__name__}"
+            f"cache(version={settings.version!r:.80}): expected a string or a number, "
+            f"not {type(settings.version).__name__}"
         )
     if not is_one_of(settings.compression, None, "lz4", "zstd"):
         raise ValueError(f"cache(compression={settings.compression!r:.80}): expected 'lz4', 'zstd' or None")

@@ -150,7 +150,7 @@ def group_here(given: Any, rank: int | None, world: int | None, timeout: float) 
         members = distributed.get_process_group_ranks(given)
         return place, _torch_group(place, f"{'-'.join(map(str, members))}/", timeout)
     raise TypeError(
-        f"shard_by_rank(group={given!r:.60}): expected a torch ProcessGroup, or the path of a folder of all ranks"
+        f"shard_by_rank(group={given!r:.60}): expected a torch ProcessGroup, or the path of a folder that ranks share"
     )
 
 

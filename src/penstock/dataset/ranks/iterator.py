@@ -63,9 +63,9 @@ class RankIterator(Iterator[T]):
         if group is None or self._alone:
             if self._rows.world > 1 and not is_seeded and not self._alone and needs_seed(self._plan):
                 raise PlanError(
-                    "shard_by_rank(): every rank would draw a seed of its own, since this rank knows no group to agree "
-                    "on one; give Options() a seed, or initialize torch.distributed or JAX first, and leave out rank= "
-                    "and world="
+                    "shard_by_rank(): every rank would draw another seed, because this rank belongs to no group that "
+                    "could agree on one; set Options(seed=), or initialize torch.distributed or JAX first, and leave "
+                    "out rank= and world="
                 )
             return
         if self._talk is not None:

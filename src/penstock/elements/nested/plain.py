@@ -21,7 +21,7 @@ def nesting_of(element: Any, call: str) -> Any:
         return "none"
     if type(element) is dict:
         if not all(isinstance(key, str) for key in element):
-            raise ElementError(f"{call}: a dict has the keys {list(element)!r:.60}; map them to text")
+            raise ElementError(f"{call}: a dict has the keys {list(element)!r:.60}; map them to strings")
         return {"dict": [[key, nesting_of(value, call)] for key, value in element.items()]}
     if type(element) in (tuple, list):
         return {type(element).__name__: [nesting_of(value, call) for value in element]}

@@ -101,8 +101,8 @@ class CachedStream(Node):
             close(flow)
         if at <= last:
             raise CursorError(
-                f"{self.label()}: element {last:,} is made anew from the stream, which now ends after {at:,} elements; "
-                f"it had {self.count:,} when they were cached"
+                f"{self.label()}: element {last:,} is made again from the stream, which now ends after {at:,} elements "
+                f"but had {self.count:,} when they were cached"
             )
         return concat([chunk for chunk in found if len(chunk)])
 

@@ -114,7 +114,7 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, dict):
         parts = cast("dict[Any, Any]", value)
         if not parts or not all(isinstance(name, str) for name in parts):
-            raise ElementError(f"{where}: names of columns must be text; found {list(parts)!r:.80}")
+            raise ElementError(f"{where}: names of columns must be strings; found {list(parts)!r:.80}")
         return {name: _plain(part, where) for name, part in parts.items()}
     if isinstance(value, Sparse):
         raise ElementError(f"{where} has a Sparse, which no column can hold; map it to an array first")

@@ -107,7 +107,7 @@ class Decoders:
 
 def _decoder(extension: object, given: Any) -> Decoder:
     if not isinstance(extension, str) or extension.startswith("."):
-        raise PlanError(f"read_tar(decode=): extensions are text without a leading dot, not {extension!r}")
+        raise PlanError(f"read_tar(decode=): expected extensions as strings without a leading dot, not {extension!r}")
     if given is True:
         known = OF_EXTENSION.get(split_extension(extension)[0].rpartition(".")[2])
         if known is None:

@@ -170,7 +170,7 @@ def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[SampleField, ...
 
 def _part(name: str | None, text: object) -> SampleField:
     if not isinstance(text, str) or (name is not None and not isinstance(name, str)):
-        raise TypeError(f"read_tar(columns=): names and extensions are text, not {name or text!r:.100}")
+        raise TypeError(f"read_tar(columns=): expected names and extensions as strings, not {name or text!r:.100}")
     choices = tuple(text.removesuffix("?").lower().split(";"))
     for extension in choices:
         if not extension or extension.startswith(".") or "/" in extension:

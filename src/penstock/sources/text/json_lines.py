@@ -226,7 +226,7 @@ def _kinds(types: Mapping[str, Any]) -> Kinds:
     kinds: dict[str, Any] = {}
     for name, kind in types.items():
         if not isinstance(name, str):
-            raise PlanError(f"read_json(types=): names of columns must be text, not {name!r:.80}")
+            raise PlanError(f"read_json(types=): names of columns must be strings, not {name!r:.80}")
         if kind is str:
             kinds[name] = kind
             continue

@@ -46,7 +46,7 @@ def with_checked_own(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     checked = dict(given)
     if (bad := next((name for name in checked if not isinstance(name, str)), None)) is not None:
-        raise PlanError(f"storage_options={{{bad!r:.40}: ...}}: expected the name of an option as text")
+        raise PlanError(f"storage_options={{{bad!r:.40}: ...}}: expected the name of an option as a string")
     if isinstance(size := checked.get("cache_bytes"), str):
         try:
             checked["cache_bytes"] = parse_size(size)

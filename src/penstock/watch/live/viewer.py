@@ -35,7 +35,7 @@ class LiveViewer:
     ) -> None:
         """Show what `glance()` returns, which is `None` while the pass has not begun."""
         if not isinstance(title, str):
-            raise TypeError(f"live(): the title must be text, not {title!r:.60}")
+            raise TypeError(f"live(): the title must be a string, not {title!r:.60}")
         if stream is not None and not callable(getattr(stream, "write", None)):
             raise TypeError(f"live(file=): expected an open text file, not {stream!r:.60}")
         self._glance = glance
