@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import penstock as ps
 from penstock.core.blame import blames_of
 from penstock.core.errors import ElementError
+from penstock.testing import verify_determinism
 
 NUMBERS = ps.Dataset.range(3, 23)
 SEVEN = "made from the number 7"
@@ -92,6 +95,31 @@ ITERATED = {
 }
 
 
+@dataclass(frozen=True)
+class FrozenError(Exception):
+    value: int
+
+
+class FalsyError(Exception):
+    def __len__(self):
+        return 0
+
+
+class ReadOnlyError(Exception):
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+
+ODD = (FrozenError, FalsyError, ReadOnlyError)
+REACHED = {
+    **{name: reach for name, reach in ITERATED.items() if name != "as PyTorch's"},
+    "rows": lambda ds: [ds[row] for row in range(len(ds))],
+    "isolated": lambda ds: list(ds.with_options(ps.Options(isolate=True))),
+    "explained": lambda ds: ds.explain(row=4).element,
+    "compared": verify_determinism,
+}
+
+
 def told(reach, ds, kind=RefusedError):
     with pytest.raises(kind) as caught:
         reach(ds)
@@ -116,6 +144,34 @@ def test_iterating_shows_the_notes(operation, make, way):
     if way == "as PyTorch's":
         pytest.importorskip("torch")
     assert_says(told(ITERATED[way], make(NUMBERS)), operation)
+
+
+def raising(kind, x):
+    if x == 7:
+        raise kind(7)
+    return x
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("way", REACHED)
+def test_odd_exceptions_arrive_as_they_are(kind, way):
+    told(REACHED[way], NUMBERS.map(partial(raising, kind)), kind)
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("name", ["processes", "worker_processes"])
+def test_odd_exceptions_of_other_processes_arrive_as_they_are(kind, name, request):
+    executor = request.getfixturevalue(name)
+    workers = 2 if executor == "processes" else None
+    ds = NUMBERS.map(partial(raising, kind))
+    told(list, ds.with_options(ps.Options(executor=executor, workers=workers)), kind)
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_check_and_writers_keep_odd_exceptions(kind, tmp_path):
+    ds = ps.Dataset.range(7, 12).map(partial(raising, kind))
+    assert [type(each.error) for each in ds.check().operations] == [type(None), kind]
+    told(lambda ds: ds.save(tmp_path / "saved"), ds, kind)
 
 
 @pytest.mark.parametrize("name", ["processes", "worker_processes"])

@@ -8,10 +8,10 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TextIO, TypeAlias
 
+from penstock.core.contexts import contextmanager
 from penstock.core.shown import without_credentials
 
 Update: TypeAlias = Callable[[int, str], None]

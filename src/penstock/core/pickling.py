@@ -9,10 +9,11 @@ import sys
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, ClassVar, TypeAlias
+
+from penstock.core.contexts import contextmanager
 
 SCRIPT_OF_A_CHILD = "__mp_main__"
 """The name under which a process that `multiprocessing` spawned imports the user's script."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+
+from penstock.core.contexts import contextmanager
 
 
 @contextmanager

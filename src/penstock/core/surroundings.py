@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
+
+from penstock.core.contexts import contextmanager
 
 FETCHER = "torch.utils.data._utils.fetch"
 """The module in which a DataLoader requests a row."""

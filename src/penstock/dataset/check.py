@@ -124,7 +124,7 @@ def _operations(tried: list[tuple[Node, DryRunStage]]) -> Iterator[OperationChec
     seconds, error = [], None
     for node, stage in tried:
         seconds += [] if stage.seconds is None else [stage.seconds]
-        error = error or stage.error
+        error = stage.error if error is None else error
         if node.internal:
             continue
         took = sum(seconds) if stage.seconds is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter_ns
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.contexts import contextmanager
 from penstock.dryrun.unkept import unkept
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of

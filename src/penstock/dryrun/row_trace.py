@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator as RandomGenerator
 
 from penstock.core.arrays import Rows
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import PlanError
 from penstock.core.frozen import frozen
 from penstock.core.seeds import recording_here

@@ -193,7 +193,7 @@ class FedIterator(Closing):
             try:
                 self._placed.append((self._placement.place(batches), self._position()))
             except Exception as error:  # noqa: BLE001 - raised once what was placed before it is handed out
-                self._over, self._failure = True, self._failure or error
+                self._over, self._failure = True, error if self._failure is None else self._failure
                 self._source.close()
 
     def _take(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
+from penstock.core.contexts import contextmanager
 from penstock.kernels import SideThread
 
 

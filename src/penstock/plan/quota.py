@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
+from penstock.core.contexts import contextmanager
 from penstock.elements.footprint import memory_of_value
 
 

@@ -6,10 +6,11 @@ import os
 import threading
 import weakref
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from time import time
 from typing import NamedTuple
 
+from penstock.core.contexts import contextmanager
 from penstock.core.frozen import frozen
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node

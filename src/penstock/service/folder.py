@@ -9,9 +9,10 @@ import stat
 import struct
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
 
+from penstock.core.contexts import contextmanager
 from penstock.core.digest import digest
 
 CREDENTIALS = struct.Struct("3i")  # of the process at the other end: its id, user and group

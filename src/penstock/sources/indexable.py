@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import islice
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.blame import Blame, ElementPlace, add_blame
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import ElementError
 from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, Kept

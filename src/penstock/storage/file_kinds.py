@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
 
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import DataError
 from penstock.kernels.records import masked_crc32c
 from penstock.storage.compression import compression_of, first_bytes

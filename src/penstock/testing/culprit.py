@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.contexts import contextmanager
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.tasks.observer import Occurrence, Unobserved, called_within
 from penstock.testing.alike import text_of

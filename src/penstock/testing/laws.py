@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
 from itertools import islice, zip_longest
 from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.checks import check_count, check_list
+from penstock.core.contexts import contextmanager
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial, update_wrapper
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.blame import blames_of
+from penstock.core.contexts import contextmanager
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.elements.nested.structure import flatten, paths

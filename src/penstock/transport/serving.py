@@ -13,11 +13,12 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, Generic, TextIO, TypeVar, cast
 
 import numpy as np
 
+from penstock.core.contexts import contextmanager
 from penstock.memory.freed import give_back
 from penstock.transport.channel import Channel, Message
 from penstock.transport.packets import opened_packet

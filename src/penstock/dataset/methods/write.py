@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from penstock import plan as plans
 from penstock import sources
 from penstock.core.checks import check_flag, check_mapping, check_path, is_one_of
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import PlanError
 from penstock.core.sizes import check_bytes
 from penstock.dataset.handle import T_co

@@ -6,10 +6,11 @@ import os
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from penstock.core.checks import check_local_path
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import RankError
 from penstock.core.surroundings import RankPlace, jax_processes
 from penstock.dataset.ranks.launchers import place_here

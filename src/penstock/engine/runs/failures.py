@@ -59,10 +59,10 @@ def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, 
         return AtFault(failure, 0)
     if any(isinstance(each, Made) and each.spares for each in job.results):
         apart = "parts of a batch, of which one spares an element that ends its worker, do not fit together"
-        return AtFault(failure or ElementError(apart), 0)
+        return AtFault(ElementError(apart) if failure is None else failure, 0)
     cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
     if len(job) == 1 and not cut_apart and not lone_too:
-        return AtFault(failure or RuntimeError("a task ended without a result"), 0)
+        return AtFault(RuntimeError("a task ended without a result") if failure is None else failure, 0)
     return (yield from _made_again(job, work))
 
 

@@ -93,7 +93,7 @@ class Producer(Generic[T]):
             with suppress(ValueError):  # the caller of `stop` is closing it
                 close(self._items)
         except BaseException as error:  # noqa: BLE001 - the same
-            failure = failure or error
+            failure = error if failure is None else failure
         with self._changed:
             self._ended, self._failure = True, failure
             self._changed.notify_all()

@@ -11,11 +11,11 @@ import os
 import threading
 import types
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.contexts import contextmanager
 from penstock.core.digest import hasher
 from penstock.elements.nested.structure import Structure
 from penstock.plan.content import classes, code

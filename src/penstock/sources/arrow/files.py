@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.cached import cached_property
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.checks import check_names, is_one_of
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import DataError, ElementError, PlanError
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require

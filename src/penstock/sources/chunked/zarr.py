@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require

@@ -6,7 +6,6 @@ import io
 import os
 import struct
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.cached import cached_property
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import DataError
 from penstock.core.frozen import frozen
 from penstock.core.lazy import require

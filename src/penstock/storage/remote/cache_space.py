@@ -7,8 +7,9 @@ import os
 import struct
 import weakref
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
+from penstock.core.contexts import contextmanager
 from penstock.storage.remote.cached_file import is_unused
 
 DISK_BLOCK = 4096

@@ -8,10 +8,10 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, BinaryIO
 
+from penstock.core.contexts import contextmanager
 from penstock.storage.local import Extent
 from penstock.storage.remote.disk import cache_root
 from penstock.storage.remote.fetcher import fetcher

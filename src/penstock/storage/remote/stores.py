@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import lru_cache
 from time import monotonic
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import PlanError
 from penstock.core.lazy import require
 from penstock.storage.remote.failures import (

@@ -6,12 +6,13 @@ import errno
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
+from penstock.core.contexts import contextmanager
 from penstock.core.errors import PlanError
 from penstock.storage.remote.disk import cache_root
 from penstock.storage.remote.file import Access, shown_url
