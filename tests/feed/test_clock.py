@@ -132,8 +132,8 @@ class Array:
 @pytest.mark.parametrize(
     ("ready", "input_waited", "says"),
     [
-        (True, 0.0, "Step-bound: the pipeline was waited for 0.0 % of the time; 0.0 % of the batches were still on"),
-        (False, 0.0, "Step-bound or transfer-bound: .* 100 % of the batches were still on their way to gpu:0"),
+        (True, 0.0, "Step-bound: the loop waited for the pipeline 0.0 % of the time; 0.0 % of the batches were still"),
+        (False, 0.0, "Step-bound or transfer-bound: .* 100 % of the batches were still in transfer to gpu:0"),
         (False, 0.5, "The decoder."),
     ],
 )

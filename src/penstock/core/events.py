@@ -12,8 +12,8 @@ class RunEvent:
 
     - `time`: when, in seconds as `time.time()` counts them.
     - `kind`: `"died"` (a process died and was replaced), `"broken"` (an executor broke and was replaced),
-      `"stuck"` (the consumer waits, and nothing moves), `"degraded"` (the run goes on without worker processes, or
-      without memory that they share), `"moved"` (worker processes make the elements instead of threads), or `"stayed"`
+      `"stuck"` (the consumer waits, and nothing moves), `"degraded"` (the run continues without worker processes,
+      or without shared memory), `"moved"` (worker processes make the elements instead of threads), or `"stayed"`
       (functions that hold the GIL are called by threads, although processes would help, for the reason given).
     - `operation`: the operation concerned, as `explain()` names it; empty if it is not known.
     - `rows`: the first item concerned and the one after the last, or `None`.

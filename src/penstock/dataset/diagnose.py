@@ -101,8 +101,8 @@ def diagnose(ds: Dataset[T], step: Callable[[T], object] | None = None, *, secon
     The time until worker processes have started is not measured, and comes on top of `seconds`.
 
     `step(batch)` is what your loop does with a batch; it should wait for its result, on a GPU by
-    `torch.cuda.synchronize()`. The functions of the dataset are called as in a run, over epoch 0 again and again, and
-    caches are filled. Passes over `ds` go on where they were.
+    `torch.cuda.synchronize()`. The functions of the dataset are called as in a run, repeatedly over epoch 0, and caches
+    are filled. The positions of passes over `ds` do not change.
 
     >>> found = diagnose(Dataset.range(64).batch(4), lambda batch: None, seconds=0.3)
     >>> found.rate > 0, found.step_rate > found.rate, [each.operation for each in found.operations]

@@ -208,9 +208,9 @@ class Inspect(Handle[T_co]):
         return _made(self._bound(), row)
 
     def replay(self, step: int | tuple[int, int], *, rank: int | None = None) -> T_co:
-        """Return the global batch of a step (or `epoch, step`) alone: the batch of one process, whatever the ranks.
+        """Return only the global batch of a step (or `epoch, step`): the batch of all ranks together.
 
-        With `rank`, return the part of that rank, of as many ranks as the dataset is divided among. The step number is
+        With `rank`, return the part of that rank, among the ranks of `shard_by_rank`. The step number is
         the `row` of a state saved before the step. Operations without a seed draw as when this dataset is iterated.
 
         >>> ds = Dataset.range(8).batch(4).shard_by_rank(rank=0, world=2)

@@ -123,8 +123,9 @@ class Iterate(Handle[T_co]):
 
         A pass is under way as long as its iterator exists, and was neither closed nor exhausted. In `for batch in ds`,
         the state is the position after `batch`; after the loop, even one left by `break`, the state is the beginning of
-        the next epoch. Of several iterators, the one begun last counts; iterators with an explicit `epoch` do not
-        count. `Iterator.state_dict` describes the contents of a state, which loads into the dataset or an iterator.
+        the next epoch. If there are several iterators, the state is that of the one begun last; iterators with an
+        explicit `epoch` do not count. `Iterator.state_dict` describes the contents of a state, which loads into the
+        dataset or an iterator.
 
         >>> ds = Dataset.range(9).batch(2)
         >>> for batch in ds:

@@ -327,9 +327,9 @@ class Iterator(Watching, Closing, Generic[T]):
                 self._reported = reported
 
     def report_position(self, position: Cursor | None) -> None:
-        """Let states, of the dataset too, tell this position: for a consumer that takes items before it needs them.
+        """Make later states, also of the dataset, hold this position: for a consumer that takes items in advance.
 
-        `None` tells the position after the item received last again.
+        With `None`, states hold the position after the item received last again.
 
         >>> it = Dataset.range(9).iterator()
         >>> x, after_x = next(it), it.position()

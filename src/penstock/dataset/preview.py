@@ -30,8 +30,8 @@ class Preview(Handle[T_co]):
     def head(self, n: int = 5) -> Head[T_co]:
         """Return the first `n` elements of epoch 0 as a list, fewer if there are fewer.
 
-        They are made here and now, without threads and processes, whatever the options; passes over the dataset go on
-        where they were. The list shows itself with a line for each element, and in a notebook as `ps.show()` does.
+        The call makes them at once in this thread, for any options, and changes no position of the dataset. The list
+        prints a line for each element, and displays itself in a notebook as `ps.show()` does.
 
         >>> Dataset.range(10).map(lambda x: x * x).head(3)
         [0, 1, 4]
@@ -54,8 +54,8 @@ class Preview(Handle[T_co]):
         it finds the number of values and of missing ones (`None`, or a missing key), dtypes and shapes, the minimum,
         maximum, mean and standard deviation of numbers, NaN and infinities, lengths of strings, lists and arrays, and
         how often each class occurs. The items of lists, and of arrays of objects such as batches of text,
-        are described together, at a path that ends with `[*]`. Of a batch, the numbers of all rows count, but shapes
-        and lengths are those of the batch: describe a dataset before `batch()` to see those of the elements.
+        are described together, at a path that ends with `[*]`. In a batch, the numbers of all rows count, but shapes
+        and lengths are those of the batch: to see those of the elements, describe the dataset before `batch()`.
 
         Integers are added exactly, floats in `float64` in the order of the elements: the result is the same for any
         executor and number of workers, unless the plan is `deterministic=False`.

@@ -32,7 +32,7 @@ class StorageModel:
     - `latency`: seconds until the first byte of an item, or a list of measured ones, from which each is drawn at
       random.
     - `bandwidth`, `node_bandwidth`: bytes per second of the store for all nodes together, and of one node's network.
-    - `item_bytes`: bytes that an item reads; by default as many as its sources have yielded.
+    - `item_bytes`: bytes that an item reads; by default the bytes that its sources have yielded.
 
     >>> StorageModel(latency=[0.02, 0.02, 0.4], bandwidth=20e9)
     StorageModel(latency=[0.02, 0.02, 0.4], bandwidth=20000000000.0, node_bandwidth=inf, item_bytes=None)

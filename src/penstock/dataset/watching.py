@@ -163,9 +163,10 @@ class Watching:
         """Write a trace of this pass for https://ui.perfetto.dev or `chrome://tracing`; call it before the first item.
 
         The trace shows tasks and their operations on the threads and processes that make them, the consumer's waits
-        and steps, a feed's transfers, memory, the tuner's decisions and events. A name that ends with `.gz` is packed.
-        The file grows twice a second and is readable at any moment, also after the process was killed. If it cannot be
-        written, the log says so and the run goes on. Calls of an operation below 20 µs are left out.
+        and steps, a feed's transfers, memory, the tuner's decisions and events. If the name ends with `.gz`, the
+        file is compressed. It grows twice a second, and is readable at any moment, also after the process was killed.
+        If it cannot be written, Penstock logs a warning, and the run continues. Calls of an operation below 20 µs are
+        left out.
 
         >>> import json, os, tempfile
         >>> it = Dataset.range(8).batch(4).iterator()
@@ -182,19 +183,19 @@ class Watching:
         self._add_viewer("trace", lambda: watch.trace.viewer.TraceViewer(where))
 
     def note_transfer(self, name: str, begin: int, took: int, nbytes: int) -> None:
-        """Record the transfer of a batch to a device, of which a trace or a report tells; times are in ns."""
+        """Record the transfer of a batch to a device for a trace or a report; times are in ns."""
         if self._viewers is not None and self._viewers.spans is not None:
             self._viewers.spans.note_transfer(name, begin, took, nbytes)
 
     def to_tensorboard(self, to: Any) -> None:
         """Write the figures of this pass for TensorBoard, once a second; call it before the first item.
 
-        `to` is the folder that TensorBoard is started with, or one of its runs: the figures are in `penstock` inside of
-        it, a run beside your own scalars. Or pass your writer, of PyTorch, tensorboardX or TensorFlow, to have them
-        among yours. The curves are items and rows per second, the share of its time that the consumer waits, tasks
-        under way, workers, memory, and each operation's share of the work; the texts are the tuner's decisions, events
-        and, at the end, the verdict. Nothing has to be installed. If the file cannot be written, the log says so and
-        the run goes on.
+        `to` is the folder that TensorBoard is started with, or one of its runs: the figures are a run `penstock` inside
+        of it, next to your own scalars. To add them to your own run, pass your writer (PyTorch, tensorboardX or
+        TensorFlow). The curves are items and rows per second, the share of its time that the consumer waits, tasks
+        under way, workers, memory, and each operation's share of the work. The texts are the tuner's decisions, events
+        and, at the end, the verdict. A folder needs no other library. If the file cannot be written, Penstock logs a
+        warning, and the run continues.
 
         >>> import os, tempfile
         >>> it = Dataset.range(8).batch(4).iterator()

@@ -273,7 +273,7 @@ class Ragged(RaggedExchange):
     def to_dense(
         self, fill: Any = None, shape: Sequence[int | None] | None = None, allocate: Allocate = np.empty
     ) -> NDArray[Any]:
-        """Return one array, padded at the end of each row with `fill`: by default zero, `False` or empty text.
+        """Return one array, padded at the end of each row with `fill`: by default zero, `False` or an empty string.
 
         `shape` fixes sizes of the ragged dimensions, from the outermost; `None` is the longest. A longer row raises an
         `ElementError`.

@@ -24,9 +24,10 @@ _MOST_SHOWN = 6  # values in a repr
 class Sparse(SparseExchange):
     """An array of `dense_shape` given by some of its values, at `indices`: `int64[n, ndim]`, in row-major order.
 
-    Values not given are zero (or empty text); a zero may be given too. An index outside the shape, a duplicate, or one
-    out of order raises an `ElementError`; `from_coo` sorts. Elements and slices along the first dimension are `Sparse`;
-    an element of one dimension is a number. `==` compares contents and types, given zeros too, and returns one `bool`.
+    Values not given are zero (or an empty string); zeros may be given too. An index outside the shape, a duplicate, or
+    one out of order raises an `ElementError`; `from_coo` sorts. Elements and slices along the first dimension are
+    `Sparse`; an element of one dimension is a number. `==` compares contents and types, given zeros too, and returns
+    one `bool`.
 
     >>> grid = Sparse([[0, 1], [2, 0]], np.float32([5, 7]), (3, 2))
     >>> grid
@@ -255,7 +256,7 @@ class Sparse(SparseExchange):
     # Conversions
 
     def to_dense(self, fill: Any = None) -> NDArray[Any]:
-        """Return the whole array, with `fill` for values not given: by default zero, `False` or empty text."""
+        """Return the whole array, with `fill` for values not given: by default zero, `False` or an empty string."""
         dense = np.full(self._shape, empty_value(self._values) if fill is None else fill, self.dtype)
         dense[tuple(self._indices.T)] = self._values
         return dense

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class LostWorkerError(RuntimeError):
-    """The worker that made a task ended; the executor itself goes on, with another worker.
+    """The worker that made a task ended; the executor itself continues with another worker.
 
     A future that fails with this error has its task made again. With a `concurrent.futures.BrokenExecutor` instead,
     the whole executor counts as lost.
@@ -45,10 +45,10 @@ class Placing(Protocol):
 
 @runtime_checkable
 class Elastic(Protocol):
-    """An executor that can ask for more hosts, and whose attribute `workers` tells how many tasks run at a time."""
+    """An executor that can ask for more hosts, and whose attribute `workers` is the number of concurrent tasks."""
 
     def scale(self, run: object, workers: int) -> None:
-        """Learn how many tasks at a time would keep up with the consumer's step in a run; 0 once the run is over."""
+        """Receive the number of concurrent tasks that keep up with the consumer's step; 0 once the run is over."""
         ...
 
 

@@ -212,10 +212,10 @@ class ArrivalClock:
         if input_waited > _BOUND * seconds:
             return of_input()
         late = self._late / steps
-        moves = f"{_percent(late)} of the batches were still on their way to {self._name} when they were handed out"
+        moves = f"{_percent(late)} of the batches were still in transfer to {self._name} when the loop received them"
         bound = "Step-bound" if late < _BOUND else "Step-bound or transfer-bound"
         return Verdict(
-            f"{bound}: the pipeline was waited for {_percent(input_waited / seconds)} of the time; {moves}.",
+            f"{bound}: the loop waited for the pipeline {_percent(input_waited / seconds)} of the time; {moves}.",
             "step" if late < _BOUND else "transfer",
         )
 

@@ -42,7 +42,7 @@ class ElementIterator(Protocol):
 
 
 class AheadIterator(ElementIterator, Protocol):
-    """An iterator whose consumer may take elements ahead and report the position of the one it handed out."""
+    """An iterator whose consumer may take elements ahead and report the position of the one it returned."""
 
     def ledger(self) -> dict[str, Any]: ...
     def position(self) -> Any: ...
@@ -119,8 +119,8 @@ class Here:
 class FedIterator(Closing):
     """An iterator whose elements have a framework's arrays, and which otherwise works like the iterator it wraps.
 
-    Up to `depth` steps are placed at a time, the one that is handed out next included. Positions are those of the
-    steps handed out, not of the elements taken ahead for the others.
+    Up to `depth` steps are placed at a time, including the next one. Positions are those of the steps that the consumer
+    received, not of the elements taken ahead for the others.
     """
 
     def __init__(self, source: AheadIterator, placement: Placement, depth: int = 1) -> None:
@@ -210,7 +210,7 @@ class FedIterator(Closing):
         return self._source.position() if self._takes_ahead else None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position after the step handed out last; see `Iterator.state_dict`."""
+        """Return the position after the step received last; see `Iterator.state_dict`."""
         return self._source.state_dict()
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
@@ -221,7 +221,7 @@ class FedIterator(Closing):
             self._begin()
 
     def ledger(self) -> dict[str, Any]:
-        """Return what was handed out since the iterator was made or a state was loaded; see `Iterator.ledger`."""
+        """Return the rows received since the iterator was made or a state was loaded; see `Iterator.ledger`."""
         return self._source.ledger()
 
     def tuning(self) -> Any:
@@ -322,7 +322,7 @@ class SharedPasses:
 class FrameworkFeed(SharedPasses):
     """A dataset whose iterators yield a framework's arrays.
 
-    Where a library runs the loop, `verdict()` and `stats()` tell of the pass begun last.
+    Where a library runs the loop, `verdict()` and `stats()` describe the pass begun last.
     """
 
     def __init__(self, dataset: Allocating, placement: Placement, depth: int = 1) -> None:

@@ -159,7 +159,7 @@ class FixedLenFeature(_Shown):
 class FixedLenSequenceFeature(_Shown):
     """A feature with any number of items of `shape`: an array of shape (n, *shape), with n = 0 if missing.
 
-    A batch is padded to its longest with `default_value`, one value: zero or empty text by default. An `Example`
+    A batch is padded to its longest with `default_value`, one value: zero or an empty string by default. An `Example`
     requires `allow_missing=True`; in the lists of a `SequenceExample`, where each step is an item, a missing list
     raises a `DataError` without it.
 

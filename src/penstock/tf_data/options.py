@@ -119,7 +119,7 @@ class OptimizationOptions(_Fields):
 
 
 class AutoShardPolicy(IntEnum):
-    """Who divides a dataset among workers. Here nobody does unless the dataset says so, which is `OFF`."""
+    """The way to divide a dataset among workers. Here only the dataset itself does it, which is `OFF`."""
 
     OFF = -1
     AUTO = 0

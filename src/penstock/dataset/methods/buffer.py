@@ -87,7 +87,7 @@ class BufferMethods(Handle[T_co]):
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
 
-        The engine works ahead by itself, within `Options(memory_budget=)`; pass a number to change how far, or 0 to
+        The engine works ahead automatically, within `Options(memory_budget=)`; pass a number to change how far, or 0 to
         make each element when it is requested. A generator runs exactly this many elements ahead, in a separate
         thread; `num_parallel_calls=` or threads may request more.
 

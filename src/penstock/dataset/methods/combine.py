@@ -82,8 +82,8 @@ class CombineMethods(Handle[T_co]):
         raises when it is called; for errors that occur later, in a dataset that it returned, pass `on_error` to the
         operation there that fails.
 
-        A returned dataset runs as a part of this one: with the workers, the budget, the seed and the `rewrite` of the
-        options of this dataset, not of its own. All of this work happens in threads of this process, never in other
+        A returned dataset runs as a part of this one: its own options for workers, budget, seed and `rewrite` are
+        ignored, and those of this dataset apply. All of this work happens in threads of this process, never in other
         processes: do expensive work in a `map` after this.
 
         >>> list(Dataset.range(4).flat_map(lambda n: [int(n)] * n)) == [1, 2, 2, 3, 3, 3]
@@ -110,9 +110,10 @@ class CombineMethods(Handle[T_co]):
         """Alternate between the datasets or iterables that `map_func` returns for `cycle_length` elements (default 8).
 
         Each input yields `block_length` elements (default 1) per turn; when one ends, the input of the next element
-        takes its place. The function may return the same types as the function of `flat_map`. Datasets are read ahead
-        by as many workers as pay off, or by `num_parallel_calls`. The order is the same for any number of workers, and
-        is kept even if `deterministic=False` would permit another. `on_error` and `thread_safe` work as in `flat_map`.
+        takes its place. The function may return the same types as the function of `flat_map`. Workers read the datasets
+        ahead: `num_parallel_calls` of them, or by default a measured number. The order is the same for any number of
+        workers, and is kept even if `deterministic=False` would permit another. `on_error` and `thread_safe` work as in
+        `flat_map`.
 
         >>> five = Dataset.range(1, 4).interleave(lambda n: [int(n)] * 3, cycle_length=2, block_length=2)
         >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]

@@ -56,7 +56,7 @@ class MixtureMethods(Handle[T_co]):
 
         The dataset that an element comes from is computed from the element's position, so a mixture of indexed datasets
         is indexed: it shuffles, shards, skips and resumes at no cost. The order is random, but more even than
-        independent draws: any stretch of it, however long, is within a few elements of each dataset's share. With
+        independent draws: a stretch of any length is within a few elements of each dataset's share. With
         `exact=True` the order is as even as possible, within one or two elements, and the same each time; then avoid a
         `shard()` whose step coincides with the pattern. With a `seed` the random order is the same in every epoch,
         unless `rerandomize_each_iteration`; without a seed, each epoch has another order.
@@ -72,7 +72,7 @@ class MixtureMethods(Handle[T_co]):
 
         - `"all"`, the default: the others continue in their proportions until all are empty;
         - `"first"`, or `stop_on_empty_dataset=True`: the epoch ends where its next element is due;
-        - `"never"`: each begins again by itself, as by `repeat()`, reshuffled; the mixture has no end;
+        - `"never"`: each begins again separately, as by `repeat()`, reshuffled, and the mixture has no end;
         - `"exact"`: weights are the lengths, so that all run out together: every element once, evenly spread.
 
         To change weights during a run, see `draw_counts`. With an input that is a stream, the mixture is a stream.

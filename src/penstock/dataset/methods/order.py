@@ -205,7 +205,7 @@ class OrderMethods(Handle[T_co]):
 
         Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. Elements that cannot be compared, such
         as a `Ragged`, a `Sparse` or a window, raise an `ElementError` and need a `key_func`. About 100 bytes are kept
-        for each element yielded, whatever its size. The result is a stream, and a restored iterator runs through its
+        for each element yielded, of any size. The result is a stream, and a restored iterator runs through its
         epoch again to collect the earlier elements.
 
         `on_error` and `thread_safe` work as in `map`. `ps.on_error.replace(value)` gives the key of elements for which
