@@ -88,7 +88,7 @@ class RowForm:
 
     @cached_property
     def columns(self) -> list[tuple[tuple[int, ...], np.dtype[Any], int] | None]:
-        """The shape, dtype and bytes of each leaf in a row, or `None` for a leaf that is no array of a known shape."""
+        """The shape, dtype and bytes of each leaf in a row, or `None` if it is not an array of a known shape."""
         return [leaf.parts[0].fixed if len(leaf.parts) == 1 else None for leaf in self.leaves]
 
     def layout(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], int]:

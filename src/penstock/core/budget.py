@@ -135,7 +135,7 @@ class Account:
         """Hold `nbytes` in a buffer that cannot shrink; raise a `BudgetError` if a given limit is too small.
 
         What caches and worker processes hold leaves half of the limit to buffers: a worker's process grows by some
-        hundred KB of its own, which is no reason to refuse a small buffer.
+        hundred KB of its own, which is not a reason to refuse a small buffer.
         """
         self.add(nbytes - self.nbytes)
         budget, held = self.budget, self.budget.held

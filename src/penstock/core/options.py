@@ -185,7 +185,7 @@ def _meant(name: str, known: list[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return the text of a setting; an executor is shown by its type, since its address is no help."""
+    """Return the text of a setting; an executor is shown by its type, since its address does not help."""
     return repr(value) if isinstance(value, bool | int | float | str | tuple) else f"<{type(value).__name__}>"
 
 

@@ -12,7 +12,7 @@ from penstock.core.contexts import contextmanager
 FETCHER = "torch.utils.data._utils.fetch"
 """The module in which a DataLoader requests a row."""
 ONLY_PROCESS = (0, 1)
-"""The surroundings of a process that is no worker of a DataLoader, and the only rank."""
+"""The surroundings of a process that is not a worker of a DataLoader, and the only rank."""
 
 
 class RankPlace(NamedTuple):

@@ -14,7 +14,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
 NUMBERS_TOLD = 6
-ITEMS_TOLD = 3  # of a list that is no array
+ITEMS_TOLD = 3  # of a list that is not an array
 LEAVES_TOLD = 12
 _LONGEST = 48  # characters of text, bytes or of the representation of an object
 

@@ -31,7 +31,7 @@ LOST = ("WorkerCrashedError", "NodeDiedError", "ObjectLostError", "OutOfMemoryEr
 OTHER_VERSIONS = "Version mismatch:"
 """The beginning of Ray's error about a cluster of another version of Ray or Python."""
 OWN_RESOURCES = ("CPU", "GPU", "memory", "object_store_memory")
-"""Resources of Ray that are no custom ones."""
+"""The built-in resources of Ray."""
 ANSWERS_WITHIN = 10.0  # seconds
 _NODES_KNOWN = 1.0  # seconds
 _MUCH_LESS = 0.75  # share of the CPUs asked for, below which fewer are asked

@@ -173,7 +173,7 @@ class EventClock:
 class ArrivalClock:
     """Counts the batches that had not arrived when they were handed out, for frameworks without events that tell time.
 
-    A batch under way is no proof that its device waits: the steps before it may take longer than the transfer. Of
+    A batch under way does not prove that its device waits: the steps before it may take longer than the transfer. Of
     transfers only the call that begins them is noted.
     """
 

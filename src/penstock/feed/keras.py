@@ -132,7 +132,7 @@ def keras_feed(
 ) -> KerasFeed:
     """Return a feed that Keras recognizes; importing Keras chooses its backend.
 
-    `padded` is true if elements that are no dicts are pairs of a padded batch and its flags.
+    `padded` is true if elements that are not dicts are pairs of a padded batch and its mask.
     """
     keras = require("keras", extra="keras", purpose="to_keras()")
     version = tuple(map(int, re.findall(r"\d+", keras.__version__)[:2]))

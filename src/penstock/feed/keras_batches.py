@@ -40,7 +40,7 @@ class BatchForm:
     backend: str
     aside: str | int | None = None
     class_weight: Mapping[int, float] | None = None
-    padded: bool = False  # elements that are no dicts are pairs (batch, valid)
+    padded: bool = False  # elements that are not dicts are pairs (batch, valid)
 
     def batch(self, element: Any) -> Any:
         """Return one element as Keras takes it, with NumPy arrays."""
@@ -105,7 +105,7 @@ class BatchForm:
 
 
 def _check_rows(counts: list[int | None], element: Any) -> None:
-    """Refuse parts with different numbers of rows, which are no batches; a number may be unknown."""
+    """Refuse parts with different numbers of rows, which are not batches; a number may be unknown."""
     known = dict.fromkeys(count for count in counts if count is not None)
     if len(known) > 1:
         raise ElementError(_UNLIKE.format(" and ".join(map(str, known)), _described(element)))

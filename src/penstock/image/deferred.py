@@ -81,7 +81,7 @@ def chain_of(ops: tuple[ImageOperation, ...]) -> Chain:
 
 
 def geometry_of(chain: Chain, contents: list[bytes], draws: NDArray[np.uint64]) -> tuple[NDArray[np.int64], list[int]]:
-    """Return the geometry of each image, as `kernels.image.follow_images` does, and the images that are no usual JPEG.
+    """Return the geometry of each image, as `kernels.image.follow_images` does, and the images that are not plain JPEG.
 
     `draws` has one draw for each operation, shape (k, operations). An error has the number of its image as `element`.
     """

@@ -34,8 +34,8 @@ def rows_of_part(
 ) -> Rows:
     """Return the input's row of each row of a rank; shapes `(k,)`.
 
-    The rank has `length` rows of an epoch, the input `input_stride`, which is no multiple of `batch` if the last batch
-    is short.
+    The rank has `length` rows of an epoch, and the input `input_stride`, which is not a multiple of `batch` if the last
+    batch is short.
 
     >>> own = rows_of_part(np.arange(4), batch=4, length=4, input_stride=8, rank=1, world=2, strided=True)
     >>> own.tolist()

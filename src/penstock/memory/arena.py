@@ -100,7 +100,7 @@ class Arena(Mapping):
             self._live += size
             for peak in self._peaks:
                 peak.nbytes = max(peak.nbytes, self._live)
-        owner = np.ndarray((nbytes,), np.uint8, self._map, begin)  # its base is no array, so that views refer to it
+        owner = np.ndarray((nbytes,), np.uint8, self._map, begin)  # its base is not an array, so that views refer to it
         weakref.finalize(owner, self._returned.append, (begin, begin + size)).atexit = False
         return owner[:]
 

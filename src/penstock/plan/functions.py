@@ -47,8 +47,8 @@ class ChunkFunction(Protocol):
 class TracedFunction(Protocol):
     """A plain `function` of one element with a program for columns; see `tracing`.
 
-    A traced function is no `ElementFunction`: known specs decide how some operations count rows, and tracing, which may
-    succeed on one machine and fail on another, must not change that.
+    A traced function is not an `ElementFunction`: known specs decide how some operations count rows, and tracing, which
+    may succeed on one machine and fail on another, must not change that.
     """
 
     @property

@@ -7,7 +7,7 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 _PLACE = "_written_at"
-"""The attribute of a node with its place; it is no field, and not among the facts that a copy of the node keeps."""
+"""The attribute of a node with its place; it is not a field, and not among the facts that a copy of the node keeps."""
 
 
 def note_place(node: Node, place: Place) -> None:

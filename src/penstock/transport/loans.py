@@ -51,7 +51,7 @@ class LentMemory(Mapping, Loans):
 
     def array(self, loan: Loan, begin: int, nbytes: int) -> np.ndarray:
         """Return the bytes of a block as `uint8[nbytes]`; the block returns with the last view of them."""
-        owner = np.ndarray((nbytes,), np.uint8, self._map, begin)  # its base is no array, so that views refer to it
+        owner = np.ndarray((nbytes,), np.uint8, self._map, begin)  # its base is not an array, so that views refer to it
         weakref.finalize(owner, self.give_back, loan).atexit = False
         return owner[:]
 

@@ -16,7 +16,7 @@ MOST_LOOKS = 32  # then every second one is forgotten, and the next ones are as 
 FEWEST_LOOKS = 12  # looks before anything is said
 LEAST_GROWTH = 8 << 20  # bytes; less growth is not worth a word
 STEADY_SHARE = 8  # a share of 1 / 8 of the growth must come in each third of the time
-BATCHES_IN_USE = 16  # a consumer that works on up to this many batches at a time is no leak
+BATCHES_IN_USE = 16  # a consumer that works on up to this many batches at a time is not a leak
 
 
 class MemoryLook(NamedTuple):

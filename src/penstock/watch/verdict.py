@@ -50,7 +50,7 @@ def verdict_kind(stats: Stats) -> VerdictKind:
     limit = stats.limit
     hardly_waits = stats.steady_share < INPUT_BOUND
     is_early = stats.items == 0 or (stats.items == 1 and (hardly_waits or stats.stepped > stats.waited))
-    if is_early or limit is None or stats.seconds < LEAST_SECONDS:  # one step is no loop, perhaps
+    if is_early or limit is None or stats.seconds < LEAST_SECONDS:  # one step may not be a loop
         return "early"
     if hardly_waits:
         return "gil" if slows_the_step(stats) else "step"

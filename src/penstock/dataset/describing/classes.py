@@ -22,7 +22,7 @@ class ClassCounts:
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, Class]] = Counter()  # by kind too, since True == 1
         self.too_many = False
-        self.unsuited = False  # values that are no classes, such as pixels
+        self.unsuited = False  # values that are not classes, such as pixels
 
     @property
     def is_open(self) -> bool:
@@ -59,7 +59,7 @@ class ClassCounts:
             self._limit()
 
     def leave(self) -> None:
-        """Count no more: the values are no classes, such as pixels or long texts."""
+        """Stop counting: the values are not classes, such as pixels or long texts."""
         self.unsuited = True
         self._counts.clear()
 

@@ -61,7 +61,7 @@ def has_plain_leaves(elements: list[Any]) -> bool:
 def can_be_read(chunk: Chunk) -> TypeGuard[Kept]:
     """Return True if a function that only reads may be called with elements of a chunk that other objects keep.
 
-    These have plain leaves, and arrays of numbers or texts, whose items are no views.
+    These have plain leaves, and arrays of numbers or texts, whose items are not views.
     """
     if type(chunk) is not Kept:
         return False

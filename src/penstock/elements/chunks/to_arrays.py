@@ -55,7 +55,7 @@ def stack_all(
 
 
 def owned(array: Stack, allocate: Allocate) -> Stack:
-    """Return the array, or a copy if it is read-only: a batch belongs to the consumer, so it is no view of a source.
+    """Return the array, or a copy if it is read-only: a batch belongs to the consumer, so it is not a view of a source.
 
     >>> owned(np.broadcast_to(np.int64(3), 2), np.empty).flags.writeable
     True

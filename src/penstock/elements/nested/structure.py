@@ -201,7 +201,7 @@ def _is_surely_a_leaf(cls: type) -> bool:
     """Return True if the type is known to be a leaf without optree.
 
     Such types are dataclasses that stay leaves, such as specs, and, as long as optree is not imported and no node can
-    have been registered, all types that are no nodes by themselves.
+    have been registered, all types that are not nodes by themselves.
     """
     if is_dataclass(cls):
         return getattr(cls, "__penstock_leaf__", False)

@@ -43,7 +43,7 @@ def tree_paths(treespec: optree.PyTreeSpec) -> list[str]:
 
 
 def node_paths(treespec: optree.PyTreeSpec, path: str = "") -> list[str]:
-    """Return the path from the element to each node, itself first, that is no leaf."""
+    """Return the path from the element to each node, itself first, that is not a leaf."""
     if treespec.is_leaf():
         return []
     below = ["".join(map(_step, accessor)) for accessor in cast("Any", treespec.one_level()).accessors()]

@@ -89,7 +89,7 @@ class Contention:
         self.share = 0.0
         """The share of the time for which a thread that wants the GIL waits for another, if not more.
 
-        The lower end of Wilson's interval for the share: a few waits on a busy machine are no reason to call it large.
+        The lower end of Wilson's interval for the share: a few waits on a busy machine do not make it large.
         """
         self._waits = 0
 

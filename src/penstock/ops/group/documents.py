@@ -174,7 +174,7 @@ class Documents(Closing):
         return [HeldArrays([array if array.size else nothing for array in arrays], self.dtype)]
 
     def _check(self, arrays: list[NDArray[Any]], first: int) -> None:
-        """Raise an error for an array that is no document, or whose dtype differs; an empty document may have any."""
+        """Raise an error if an array is not a document, or its dtype differs; an empty document may have any."""
         where = "" if self._key is None else f" under {self._key!r}"
         for row, array in enumerate(arrays, first):
             if array.ndim == 1 and not array.size:

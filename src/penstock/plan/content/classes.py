@@ -112,7 +112,7 @@ def _is_cached(attribute: Any) -> bool:
 
 
 def _fields_of(cls: type) -> tuple[dataclasses.Field[Any], ...]:
-    """Return the fields of a class that is a dataclass itself: with `slots=True` their defaults are no attributes."""
+    """Return the fields of a class that is a dataclass itself: with `slots=True` their defaults are not attributes."""
     return dataclasses.fields(cls) if "__dataclass_fields__" in vars(cls) else ()
 
 

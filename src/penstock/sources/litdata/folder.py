@@ -41,7 +41,7 @@ _TORCH = {
     **dict.fromkeys((17, 18), "<i8"),
     19: "|b1",
     20: "<u2",
-}  # fmt: skip - bfloat16, 10, is no dtype of NumPy
+}  # fmt: skip - bfloat16, 10, is not a dtype of NumPy
 _BYTES = (
     "bytes",
     "file",

@@ -121,7 +121,7 @@ def read_manifest(folder: str) -> Manifest:
 
 
 def parsed_manifest(folder: str, content: bytes) -> Manifest:
-    """Return the manifest of a folder with this content; raise a `DataError` if it is no sound one."""
+    """Return the manifest of a folder with this content; raise a `DataError` if it is not valid."""
     try:
         told = json.loads(content)
     except (ValueError, RecursionError) as error:

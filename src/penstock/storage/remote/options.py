@@ -113,7 +113,7 @@ def _checked_endpoint(name: str, value: Any) -> str:
     """Return the URL of a server; raise a `PlanError` that does not show it, since it may hold a password."""
     from urllib.parse import urlsplit
 
-    with suppress(ValueError):  # of a port that is no number
+    with suppress(ValueError):  # of a port that is not a number
         parts = urlsplit(value if isinstance(value, str) else "")
         if parts.scheme in ("http", "https") and parts.port != 0 and _HOST.fullmatch(parts.hostname or ""):
             return value

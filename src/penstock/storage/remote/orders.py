@@ -40,7 +40,7 @@ class ToldOrder:
         self._file: int | None = None
 
     def tell(self, uses: NDArray[Any]) -> None:
-        """Replace what was told before by `USE[k]`; a folder that cannot be written is no error."""
+        """Replace what was told before by `USE[k]`; a folder that cannot be written is not an error."""
         new = f"{self._path}.new"
         with suppress(OSError):
             os.makedirs(self._folder, exist_ok=True)

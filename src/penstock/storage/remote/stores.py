@@ -140,7 +140,7 @@ def _split_other(url: str, scheme: str, options: Mapping[str, Any]) -> tuple[Acc
 
 
 def _check_port(url: str) -> None:
-    """Raise a `PlanError` that does not show the URL if its port is no number, as after a password with a slash."""
+    """Raise a `PlanError` that does not show the URL if its port is not a number, as after a password with a slash."""
     scheme = url.partition("://")[0]
     try:
         parts = urlsplit(url)
@@ -245,7 +245,7 @@ class _Obstore:
 
     @contextmanager
     def _checked(self) -> Generator[None]:
-        """Check the process, and turn a panic of the library's native code, which is no `Exception`, into one."""
+        """Check the process, and turn a panic of the library's native code, which is not an `Exception`, into one."""
         self._check()
         try:
             yield

@@ -48,7 +48,7 @@ ORDERED = 1500  # elements whose order is drawn
 MOST_IN_PARTS = 256  # items whose parts may come in any order
 LONGEST_NAME = 60  # characters of a record's name
 RECORDS_NAMED = 3  # records of a slow task that are named
-SAMPLE_ELEMENTS = 4  # elements shown if they are no batches
+SAMPLE_ELEMENTS = 4  # elements shown if they are not batches
 SAMPLE_SECONDS = 10.0  # for which the page waits for a sample, whose source may wait for data without end
 PAGE_FAILED = "the report {} cannot be written, and the run goes on without it: {}"
 
