@@ -49,7 +49,7 @@ def resample(from_rate: int, to_rate: int) -> Resample:
 
     n frames become ceil(n · to_rate / from_rate). Output i is at time i / to_rate; samples beyond the ends are silence.
     The filter is a sinc with its cut-off at 0.91 of the lower Nyquist frequency, 32 zero crossings on each side, under
-    a Kaiser window with β = 9: frequencies below 0.82 of it pass unchanged to 0.01 %, and aliases are attenuated by 90
+    a Kaiser window with β = 9. Frequencies below 0.82 of it pass unchanged to 0.01 %, and aliases are attenuated by 90
     dB. Each pair of rates computes the filter once (Smith, "Digital Audio Resampling", 2002; Kaiser 1974).
 
     >>> import numpy as np

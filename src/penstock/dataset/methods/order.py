@@ -49,7 +49,7 @@ class OrderMethods(Handle[T_co]):
         """Permute all elements in an order computed on the fly, without a buffer or a start-up time.
 
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` the order is that of a
-        buffer of that many elements, for data that is only cheap to read nearly in order: an element comes at most one
+        buffer of that many elements, for data that is only cheap to read nearly in order. An element comes at most one
         and a half times `buffer_size` places earlier than before, and less than six times `buffer_size` later.
         `ps.UNKNOWN` means all elements, as `UNKNOWN_CARDINALITY` does in `tf.data`.
 

@@ -183,7 +183,7 @@ class ReadMethods(Handle[T_co]):
 
         The files are listed now, not while iterating. No match raises a `FileNotFoundError`. (`tf.data` shuffles here;
         add `.shuffle()`.) Objects of remote stores match patterns of URLs; `storage_options` are for their store. An
-        element is a URL that can be read: one that was given signed keeps its signature, and is as secret.
+        element is a URL that can be read: a signed URL keeps its signature, so treat it as a secret.
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())

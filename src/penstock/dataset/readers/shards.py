@@ -29,8 +29,8 @@ def read_mds(
     store (docs/remote.md). Uncompressed shards are mapped into memory; a compressed shard (zstd, gzip, bzip2) is
     decompressed whole for any of its samples, the most recent ones are kept, and `shuffle()` mixes by shards. Numbers,
     text, arrays (`ndarray` in all its forms), JSON and raw images (`pil`) are decoded, with NumPy alone. `jpeg` and
-    `png` are the `bytes` of the file, for `ps.image.decode`; `pkl` gives the bytes of the pickle, since loading a
-    pickle runs code; `str_decimal` is text. `columns` selects columns; without `decode` all values are `bytes`.
+    `png` are the `bytes` of the file, for `ps.image.decode`. `pkl` gives the bytes of the pickle, because loading a
+    pickle runs code. `str_decimal` is a string. `columns` selects columns; without `decode` all values are `bytes`.
 
     A shard whose size, number of samples or table of offsets contradicts the index raises a `DataError` when it is
     first read; a value that cannot be decoded raises a `DataError` that names shard, sample and column.
