@@ -52,10 +52,11 @@ def test_damaged_elements_that_are_read_in_another_order_are_made_again(tmp_path
     assert as_texts(even()) == plain
 
 
-def test_a_state_of_the_stream_goes_on_as_a_stream_after_it_was_cached(tmp_path):
+@pytest.mark.parametrize("buffer", [{"buffer_size": 5}, {"buffer_size": 1000}, {"buffer_bytes": 300}])
+def test_a_state_of_the_stream_goes_on_as_a_stream_after_it_was_cached(tmp_path, buffer):
     def plan():
         ds = numbers(Noted()).cache(tmp_path).map(lambda e, rng: (e["name"], int(rng.integers(1000))))
-        return ds.shuffle(5, seed=2).batch(2)
+        return ds.shuffle(**buffer, seed=2).batch(2)
 
     ds = plan()
     for epoch in range(2):

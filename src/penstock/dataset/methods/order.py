@@ -95,8 +95,10 @@ class OrderMethods(Handle[T_co]):
             if not plan.indexed:
                 return self._over(order.shuffle_bytes.ShuffleBytes(plan, None, seed, reshuffle, buffer_bytes))
         window = buffer_size
+        asked = None if buffer_bytes is None else ("bytes", buffer_bytes)
         if not is_one_of(window, None, UNKNOWN):
             window = check_count("shuffle", "buffer_size", window, least=1, clip=True)
+            asked = "elements", window
         if window == UNKNOWN or (window is not None and 0 <= plan.length <= window and plan.indexed):
             window = None
         if window is None and not plan.indexed:
@@ -111,8 +113,8 @@ class OrderMethods(Handle[T_co]):
             )
         blocks = None if window is not None or check_flag("shuffle", "uniform", uniform) else blocks_of(plan)
         if blocks is None or blocks.window >= blocks.count:
-            return self._over(order.shuffle.Shuffle(plan, window, seed, reshuffle))
-        return self._over(order.shuffle.ShuffleBlocks(plan, None, seed, reshuffle, blocks))
+            return self._over(order.shuffle.Shuffle(plan, window, seed, reshuffle, asked=asked))
+        return self._over(order.shuffle.ShuffleBlocks(plan, None, seed, reshuffle, blocks, asked=asked))
 
     def repeat(self, count: int | None = None) -> Dataset[T_co]:
         """Begin again at the end, `count` times in all, or without end if `count` is `None` or -1.

@@ -16,6 +16,7 @@ from penstock.core.frozen import frozen
 from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.index.epochs import positions
 from penstock.ops.buffer.cache import Cache, RowsKept
+from penstock.ops.order.shuffle import Shuffle
 from penstock.plan.flow import Flow, close
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
@@ -114,6 +115,8 @@ def as_streams(plan: Node, chosen: Callable[[Node], bool] = lambda stream: True)
     """Return the plan that reads cached streams in order, as before their last elements were cached."""
 
     def combine(node: Node) -> Node:
-        return node.plans[0] if isinstance(node, CachedStream) and chosen(node.plans[0]) else node
+        if isinstance(node, CachedStream) and chosen(node.plans[0]):
+            return node.plans[0]
+        return node.as_asked if isinstance(node, Shuffle) and not node.input.indexed else node
 
     return rebuild(plan, combine) if any(isinstance(node, CachedStream) for node in post_order(plan)) else plan

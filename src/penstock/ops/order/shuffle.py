@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import field
+from typing import TYPE_CHECKING, Literal
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.budget import Account
@@ -24,6 +25,7 @@ class Shuffle(Holds, RowMap):
     """Permute each epoch by a bijection keyed by `seed` and, if `reshuffle`, by the epoch.
 
     With `window`, the order is that of a buffer of that many elements; without, elements move anywhere in the epoch.
+    `asked` is the buffer that was asked for, in elements or in bytes: its order is that of an input that is a stream.
     """
 
     traits = Traits(ids="kept")
@@ -32,6 +34,17 @@ class Shuffle(Holds, RowMap):
     window: int | None
     seed: int | None
     reshuffle: bool
+    asked: tuple[Literal["elements", "bytes"], int] | None = field(default=None, kw_only=True, metadata={"runs": True})
+
+    @property
+    def as_asked(self) -> Shuffle:
+        """The shuffle in the buffer that was asked for, if one was, of an input that is a stream."""
+        if self.asked is None:
+            return self
+        unit, size = self.asked
+        if unit == "bytes":
+            return order.shuffle_bytes.ShuffleBytes(self.input, None, self.seed, self.reshuffle, size)
+        return Shuffle(self.input, size, self.seed, self.reshuffle)
 
     def rows_of(self, rows: Rows) -> Rows:
         if self.seed is None:
