@@ -85,6 +85,14 @@ def test_the_advice_for_records_makes_an_array_that_can_be_saved(tmp_path):
     written([np.asarray(records).view(np.dtype((np.void, records.dtype)))], tmp_path / "a")
 
 
+@pytest.mark.parametrize(("dtype", "bits"), [("bfloat16", "uint16"), ("float8_e4m3fn", "uint8")])
+def test_dtypes_that_files_do_not_hold_are_refused_with_what_to_do(dtype, bits, tmp_path):
+    value = np.full(3, 1.5, getattr(pytest.importorskip("ml_dtypes"), dtype))
+    with pytest.raises(ElementError, match=rf"hold no {dtype}, .*value\.view\(np\.{bits}\)"):
+        written([value], tmp_path / "a")
+    written([value.view(bits)], tmp_path / "a")
+
+
 def test_named_tuples_are_refused(tmp_path):
     from penstock.testing.functions import Pair
 

@@ -129,6 +129,11 @@ def _files_for(value: Any, base: str, path: str) -> TextFiles | ArrayFiles:
             f"save(): the array{at} has records; map it to np.asarray(value).view(np.dtype((np.void, value.dtype)))"
         )
     if isinstance(spec, ArraySpec) and not spec.dtype.hasobject:
+        if np.lib.format.descr_to_dtype(np.lib.format.dtype_to_descr(spec.dtype)) != spec.dtype:
+            raise ElementError(
+                f"save(): .npy files hold no {spec.dtype}, the dtype of the array{at}; map it to "
+                f"value.astype(np.float32), or to its bits, value.view(np.uint{8 * spec.dtype.itemsize})"
+            )
         return ArrayFiles(base, path, spec)
     raise ElementError(
         f"save(): {value!r:.60}{at} is not a number, an array of numbers, text or bytes; map it to one of these, "
