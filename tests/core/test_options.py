@@ -47,7 +47,7 @@ def test_an_executor_can_be_passed():
 def test_cores_cannot_bind_the_workers_of_an_executor_that_was_passed():
     with (
         ThreadPoolExecutor(1) as pool,
-        pytest.raises(ValueError, match=r"Options\(cores=1\): the workers of an executor"),
+        pytest.raises(ValueError, match=r"Options\(cores=1\): Penstock cannot limit the cores"),
     ):
         Options(cores=1).merged(Options(executor=pool))
 

@@ -122,7 +122,7 @@ def test_options_that_make_no_sense_are_refused(options, error, says):
 
 def test_several_devices_ask_for_a_way_to_share_batches():
     with pytest.raises(
-        PlanError, match=r"to_torch\(\) of 2 devices: pass split=True to cut each batch, or round_robin"
+        PlanError, match=r"to_torch\(\) of 2 devices: pass split=True to divide each batch, or round_robin"
     ):
         Arrangement("to_torch").placement([HERE, HERE])
     with pytest.raises(PlanError, match="expected at least one device"):

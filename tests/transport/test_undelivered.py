@@ -45,7 +45,7 @@ def test_a_plan_that_cannot_be_loaded_is_no_error_of_an_element():
 def test_a_module_with_an_error_of_syntax_is_to_be_corrected():
     error = undelivered(PLAN, SyntaxError("invalid syntax", ("funcs.py", 3, 1, "def")), "not loaded")
     told = "map(lambda) cannot be loaded in a worker process: SyntaxError: invalid syntax (funcs.py, line 3). Correct "
-    assert str(error).startswith(f"{told}funcs.py, which the worker imports anew, or change the options")
+    assert str(error).startswith(f"{told}funcs.py, which the worker imports again, or change the options")
 
 
 def test_a_missing_module_is_named_with_the_operation_that_needs_it():

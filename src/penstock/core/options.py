@@ -94,7 +94,7 @@ class Options:
         """Suggest a setting for an unknown name."""
         known = [field.name for field in fields(cls)]
         if args:
-            raise TypeError(f"Options({args[0]!r:.60}): each setting is named, such as Options(workers=4)")
+            raise TypeError(f"Options({args[0]!r:.60}): settings are keyword arguments, such as Options(workers=4)")
         for name in settings:
             if name not in known:
                 told = hint_of("Options", name) or f"; {_meant(name, known)}"
@@ -147,8 +147,8 @@ class Options:
             )
         if self.cores is not None and (passed or self.executor == "ray"):
             raise ValueError(
-                f"Options(cores={self.cores}): the workers of an executor that was passed, or of Ray, run where that "
-                "has started them; give it fewer workers or cores instead"
+                f"Options(cores={self.cores}): Penstock cannot limit the cores of Ray or of an executor that you pass; "
+                "give it fewer workers or cores instead"
             )
 
     def ignores(self, code: str) -> bool:

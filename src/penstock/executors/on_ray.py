@@ -102,7 +102,7 @@ def _checked_resources(given: object) -> dict[str, float]:
     for name, amount in check_mapping("executors.ray", "resources", given).items():
         if check_text("executors.ray", "resources", name) in OWN_RESOURCES:
             raise ValueError(
-                f"executors.ray(resources={{{name!r}: ...}}): this is a resource of Ray's own, and no custom one; "
+                f"executors.ray(resources={{{name!r}: ...}}): this is a built-in resource of Ray, not a custom one; "
                 "CPUs are num_cpus="
             )
         checked[name] = _amount(f"resources[{name!r}]", amount)

@@ -58,7 +58,8 @@ class Arrangement:
                 object.__setattr__(self, name, check_count(self.call, name, value, least=1))
         if self.split and self.round_robin:
             raise PlanError(
-                f"{self.call}(): split= cuts a batch for several devices, round_robin= deals whole ones; choose one"
+                f"{self.call}(): split= divides each batch among the devices, and round_robin= sends whole batches to "
+                "them in turn; choose one"
             )
         if self.steps is not None and (self.split or self.micro_batches is not None):
             raise PlanError(
@@ -71,8 +72,8 @@ class Arrangement:
         """Return the placement of whole steps, made of one for each device."""
         if len(placements) > 1 and not (self.split or self.round_robin):
             raise PlanError(
-                f"{self.call}() of {len(placements)} devices: pass split=True to cut each batch, or "
-                "round_robin=True to deal whole batches"
+                f"{self.call}() of {len(placements)} devices: pass split=True to divide each batch, or "
+                "round_robin=True to send whole batches in turn"
             )
         if not placements:
             raise PlanError(f"{self.call}([]): expected at least one device")

@@ -255,7 +255,7 @@ def _unsent(place: ModulePlace, kept: SentValue, here: Any) -> WorkerError:
     why = "an array too large" if kept.kind == "digest" else f"{_shown(kept.data.decode())}"
     why += ", too large" if kept.kind == "large" else ""
     return WorkerError(
-        f"a worker process imports the module {place.module} anew, where {place} {shown}; in your program it is "
+        f"a worker process imports the module {place.module} again, where {place} {shown}; in your program it is "
         f"{why}, which cannot be sent: {OWN_VALUE if kept.kind == 'unsendable' else WAY_OUT}"
     )
 

@@ -48,7 +48,7 @@ def undelivered(plan: Node, error: BaseException, kind: str, otherwise: str = BY
     where = _user_of(plan, missing) if missing else None
     what = f"{where} needs the module {missing!r}, which" if where else f"{plan.label()}"
     if isinstance(error, SyntaxError):
-        advice = f"Correct {error.filename}, which the worker imports anew"
+        advice = f"Correct {error.filename}, which the worker imports again"
     elif isinstance(error, ImportError):
         advice = "Let it be found there, for example by an entry of sys.path"
     else:

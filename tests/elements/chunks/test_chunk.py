@@ -100,7 +100,7 @@ def test_one_element_is_taken_without_making_the_others():
     one = chunk.element(-7)
     assert (one["n"], one["s"], one["x"].shape) == (993, "993", (3,))
     assert made == [1]
-    with pytest.raises(IndexError, match="element 1000 of a chunk of 1000"):
+    with pytest.raises(IndexError, match="element 1000 is out of range: the chunk has 1000 elements"):
         chunk.element(1000)
 
 

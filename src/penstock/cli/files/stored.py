@@ -65,7 +65,7 @@ def _single(values: Any) -> Any:
 
 def _plain(name: str, value: Any) -> Any:
     if isinstance(value, (Ragged, Sparse)) or (isinstance(value, np.ndarray) and value.ndim > 1):
-        raise ElementError(f"{name!r} is {type(value).__name__} of several dimensions, which has no place in a sample")
+        raise ElementError(f"{name!r} is {type(value).__name__} of several dimensions, which a sample cannot hold")
     return value
 
 
@@ -189,7 +189,7 @@ def _arrow_type(name: str, value: Any) -> str:
         return str(value.dtype)
     kinds = {bool: "bool", int: "int64", float: "float64", bytes: "binary", str: "string", type(None): "null"}
     if type(value) not in kinds:
-        raise ElementError(f"{name!r} is {type(value).__name__}, which has no place in a column")
+        raise ElementError(f"{name!r} is {type(value).__name__}, which a column cannot hold")
     return kinds[type(value)]
 
 

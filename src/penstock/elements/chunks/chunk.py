@@ -74,7 +74,7 @@ class Columns:
     def element(self, i: int) -> Any:
         """Return element `i`, which may be negative."""
         if not -self.length <= i < self.length:
-            raise IndexError(f"element {i} of a chunk of {self.length}")
+            raise IndexError(f"element {i} is out of range: the chunk has {self.length} elements")
         i %= self.length
         return structures.unflatten(self.structure, [values_in(column[i : i + 1])[0] for column in self.columns])
 

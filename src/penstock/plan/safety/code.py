@@ -151,7 +151,7 @@ def differs(what: str) -> FixedError:
 
 def imported_anew(path: str) -> FixedError:
     """Return the error for a module of the user's that code uses as a whole."""
-    return FixedError(f"uses the module `{path}`, which another process would import anew")
+    return FixedError(f"uses the module `{path}`, which another process would import again")
 
 
 def _check_write(step: Instruction, cells: Cells) -> None:

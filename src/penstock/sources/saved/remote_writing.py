@@ -76,8 +76,8 @@ def _check_folder(url: str, options: Mapping[str, Any] | None) -> None:
     if others and NAME not in others:
         folder = shown_url(url)
         raise FileExistsError(
-            f"save({folder!r}): there {'are' if others[1:] else 'is'} {first_named(others)}, and no saved dataset, so "
-            "nothing is written there; give a folder of its own"
+            f"save({folder!r}): there {'are' if others[1:] else 'is'} {first_named(others)}, but no saved dataset, so "
+            "nothing is written there; pass an empty folder"
         )
 
 

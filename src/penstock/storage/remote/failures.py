@@ -276,7 +276,7 @@ _DATA = {
     Reason.OUTSIDE: "the object has fewer bytes than the store said before{told}; make the dataset again",
     Reason.NO_RANGES: "the server returns only whole files, not ranges of bytes{told}; download the file once, or "
     "serve it by a server with ranges",
-    Reason.BAD_KEY: "the store has an object whose key{told} cannot be asked for, because of '//', '.', '..' or a "
+    Reason.BAD_KEY: "the store has an object whose key{told} cannot be requested, because of '//', '.', '..' or a "
     "control character in it; rename the object, or read below another prefix",
 }
 _OTHERS = {

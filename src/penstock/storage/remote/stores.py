@@ -123,7 +123,7 @@ def _check_key(url: str, key: str) -> None:
     else:
         return
     raise PlanError(
-        f"{shown_url(url)!r}: the key has {told}, which cannot be asked for; correct it, or rename the object"
+        f"{shown_url(url)!r}: the key has {told}, which cannot be requested; correct it, or rename the object"
     )
 
 

@@ -84,4 +84,4 @@ def test_a_script_that_makes_a_pool_without_a_guard_is_told_so_soon(tmp_path):
     last = ran.stderr.strip().splitlines()[-2]
     assert last.startswith("penstock.core.errors.WorkerError: 2 pools broke one after another without a task done")
     assert "ended with exit code 1 before it took a task: correct the initializer= of the pool" in last
-    assert last.endswith('below `if __name__ == "__main__":`, since its workers run all other lines')
+    assert last.endswith('below `if __name__ == "__main__":`, because its workers run all other lines')

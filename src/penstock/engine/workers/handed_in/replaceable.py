@@ -129,8 +129,8 @@ class ReplaceableExecutor:
         if self._unstarted >= FRUITLESS_STARTED:
             raise WorkerError(
                 f"{self._unstarted} pools broke one after another without a task done: {self._broken}: correct the "
-                "initializer= of the pool, if it has one; in a script, make the pool and what it is for below "
-                '`if __name__ == "__main__":`, since its workers run all other lines'
+                "initializer= of the pool, if it has one; in a script, create and use the pool below "
+                '`if __name__ == "__main__":`, because its workers run all other lines'
             )
         if self._fruitless >= FRUITLESS or self._killed >= FRUITLESS_KILLED:
             broken = self._fruitless + self._killed
