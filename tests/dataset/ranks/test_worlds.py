@@ -11,7 +11,7 @@ import penstock as ps
 from penstock.testing import audit
 from tests.dataset.ranks.job import Job, rows_of
 
-ROWS = ps.Dataset.range(260).shuffle(seed=3)
+ROWS = ps.Dataset.range(140).shuffle(seed=3)
 
 
 def kept():
@@ -22,23 +22,23 @@ PIPELINES = {
     "indexed": lambda: ROWS.map(lambda x, rng: x * 1000 + int(rng.integers(1000))),
     "filter": kept,
     "filter that draws": lambda: ROWS.filter(lambda x, rng: rng.random() < 0.6),
-    "flat_map": lambda: ROWS.take(90).flat_map(lambda x: np.arange(x % 5) + 10 * x),
-    "interleave": lambda: ROWS.take(60).interleave(lambda x: ps.Dataset.range(10 * x, 10 * x + x % 7), cycle_length=3),
+    "flat_map": lambda: ROWS.take(48).flat_map(lambda x: np.arange(x % 5) + 10 * x),
+    "interleave": lambda: ROWS.take(32).interleave(lambda x: ps.Dataset.range(10 * x, 10 * x + x % 7), cycle_length=3),
     "buffer": lambda: kept().shuffle(20, seed=1),
     "pack": lambda: ROWS.map(lambda x: np.full(x % 4 + 3, x)).pack(8).map(lambda packed: packed["tokens"]),
     "mixture": lambda: ps.Dataset.sample_from_datasets([kept(), ROWS.map(lambda x: 1000 + x)], [0.7, 0.3], seed=5),
     "choice": lambda: ps.Dataset.choose_from_datasets(
-        [kept(), ROWS.map(lambda x: 1000 + x)], ps.Dataset.range(200).map(lambda x: x % 2)
+        [kept(), ROWS.map(lambda x: 1000 + x)], ps.Dataset.range(100).map(lambda x: x % 2)
     ),
-    "concatenate and repeat": lambda: kept().concatenate(ROWS.take(30)).repeat(2),
-    "generator": lambda: ps.Dataset.from_generator(lambda: iter(range(170))),
+    "concatenate and repeat": lambda: kept().concatenate(ROWS.take(16)).repeat(2),
+    "generator": lambda: ps.Dataset.from_generator(lambda: iter(range(90))),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "world"), [*((name, 4) for name in PIPELINES), ("indexed", 8), ("mixture", 8)])
 def test_ranks_have_the_batches_of_one_and_fewer_go_on_after_them(name, world):
     def make():
-        return PIPELINES[name]().batch(24).with_options(ps.Options(seed=7))
+        return PIPELINES[name]().batch(3 * world).with_options(ps.Options(seed=7))
 
     whole = [rows_of(step) for step in Job(make, 1).steps()]
     assert len(whole) > 4
@@ -65,7 +65,7 @@ def test_ranks_have_the_batches_of_one_and_fewer_go_on_after_them(name, world):
 
 
 @pytest.mark.parametrize("remainder", ["drop", "pad", "wrap", "uneven"])
-@pytest.mark.parametrize("count", [0, 1, 7, 24, 25])
+@pytest.mark.parametrize("count", [0, 1, 5, 12, 13])
 @pytest.mark.parametrize("stream", [False, True])
 def test_fewer_rows_than_a_batch_or_than_ranks(stream, count, remainder):
     def rows(batch):
@@ -75,12 +75,12 @@ def test_fewer_rows_than_a_batch_or_than_ranks(stream, count, remainder):
 
     def make():
         ds = ps.Dataset.range(count)
-        return (ds.filter(lambda x: x >= 0) if stream else ds).batch(24)
+        return (ds.filter(lambda x: x >= 0) if stream else ds).batch(12)
 
-    wanted = list(range(count // 24 * 24 if remainder == "drop" else count))
+    wanted = list(range(count // 12 * 12 if remainder == "drop" else count))
     if remainder == "wrap" and count:
-        wanted = (wanted * 24)[: -(-count // 24) * 24]
-    for world in (3, 8):
+        wanted = (wanted * 12)[: -(-count // 12) * 12]
+    for world in (3, 6):
         job = Job(make, world, remainder=remainder)
         received = job.on_all(lambda rank, job=job: [rows(batch) for batch in job.iterators[rank]])
         joined = sorted(row for part in received for batch in part for row in batch)
