@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import sys
 
-if os.environ["KERAS_BACKEND"] != "tensorflow":
-    sys.modules["tensorflow"] = None  # which Keras imports wherever it is there
+if backend := os.environ["KERAS_BACKEND"]:  # Keras and TensorFlow import the others wherever they are there
+    sys.modules.update(dict.fromkeys({"jax", "matplotlib", "pandas", "sklearn", "tensorflow", "torch"} - {backend}))
 
 import keras
 import numpy as np
@@ -27,6 +29,10 @@ def model():
     made = keras.Sequential([keras.layers.Dense(3)])
     made.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return made
+
+
+NETWORK = model()
+"""What the parts train that need no model of their own: each model is compiled for a second."""
 
 
 class Record(keras.callbacks.Callback):
@@ -55,26 +61,35 @@ def trained(result):
     """Epochs as Keras counts them, with an unbuilt model first; then a second fit, evaluate and predict."""
     feed = batches().to_keras(aside=2)
     record = Record(feed)
-    network = model()
-    network.fit(feed, epochs=2, verbose=0, callbacks=[feed.callback, record])
-    network.fit(feed, epochs=1, verbose=0, callbacks=[feed.callback, record])
+    NETWORK.fit(feed, epochs=2, verbose=0, callbacks=[feed.callback, record])
+    NETWORK.fit(feed, epochs=1, verbose=0, callbacks=[feed.callback, record])
     result["ids"] = record.epochs
     result["rows"] = [(state["epoch"], state["row"]) for state in record.states]
-    predictions = network.predict(feed, verbose=0)
+    predictions = NETWORK.predict(feed, verbose=0)
     result["predicted"] = feed.aside.tolist()
-    expected = keras.ops.convert_to_numpy(network(X[feed.aside]))
+    expected = keras.ops.convert_to_numpy(NETWORK(X[feed.aside]))
     result["predictions are of these ids"] = bool(np.allclose(predictions, expected, atol=1e-5))
-    result["loss"] = float(network.evaluate(feed, verbose=0))
+    result["loss"] = float(NETWORK.evaluate(feed, verbose=0))
 
 
 def without_a_word(result):
     """The dataset itself, as `x` and as `validation_data`."""
     pairs = batches().map(lambda x, y, i: (x, y))
-    network = model()
-    history = network.fit(pairs, epochs=2, verbose=0, validation_data=pairs)
+    history = NETWORK.fit(pairs, epochs=2, verbose=0, validation_data=pairs)
     result["history"] = sorted(history.history)
-    result["shape"] = network.predict(pairs, verbose=0).shape
+    result["shape"] = NETWORK.predict(pairs, verbose=0).shape
     result["is a dataset"] = isinstance(pairs, Dataset) and issubclass(pairs.__class__, Dataset)
+
+
+def seen_by_keras(result):
+    """What a dataset is to Keras, which it takes for one of its adapters, and to all others."""
+    from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+
+    ds = Dataset.range(6).batch(2)
+    result["is an adapter"] = isinstance(ds, DataAdapter) and isinstance(ds, Dataset)
+    result["type"] = [type(each) is Dataset for each in (ds, pickle.loads(pickle.dumps(ds)), copy.copy(ds))]
+    result["batches"] = ds.num_batches
+    result["first"] = next(iter(ds.take(1))).tolist()
 
 
 def endless(result):
@@ -85,10 +100,8 @@ def endless(result):
         return x, y, i
 
     endless = batches().repeat().map(note, vectorized=False).with_options(options())
-    network = model()
-    network.build((None, 4))
     feed = endless.to_keras(aside=2)
-    network.fit(feed, epochs=2, steps_per_epoch=3, verbose=0)
+    NETWORK.fit(feed, epochs=2, steps_per_epoch=3, verbose=0)
     result["six steps"] = len(feed.aside)
 
 
@@ -101,22 +114,20 @@ def options():
 def resumed(result):
     """Stop after two batches, and go on with another model and dataset."""
     feed = batches().to_keras(aside=2)
-    network = model()
     try:
-        network.fit(feed, epochs=2, verbose=0, callbacks=[feed.callback, Stop()])
+        model().fit(feed, epochs=2, verbose=0, callbacks=[feed.callback, Stop()])
     except KeyboardInterrupt:
         saved = feed.state_dict()
     again = batches().to_keras(aside=2)
     again.load_state_dict(json.loads(json.dumps(saved)))
     record = Record(again)
-    network.fit(again, epochs=2, initial_epoch=again.epoch, verbose=0, callbacks=[again.callback, record])
+    NETWORK.fit(again, epochs=2, initial_epoch=again.epoch, verbose=0, callbacks=[again.callback, record])
     result["resumed"] = record.epochs
 
 
 def weighed(result):
     pairs = batches().map(lambda x, y, i: (x, y))
-    network = model()
-    network.fit(pairs.to_keras(class_weight={0: 2.0, 1: 0.5}), verbose=0)
+    NETWORK.fit(pairs.to_keras(class_weight={0: 2.0, 1: 0.5}), verbose=0)
     (_, y, weight) = next(pairs.to_keras(class_weight={0: 2.0, 1: 0.5}).get_numpy_iterator())
     result["weights"] = weight.tolist() == [{0: 2.0, 1: 0.5}.get(int(each), 1.0) for each in y]
 
@@ -165,7 +176,7 @@ def refused_calls(result):
 def positions_saved_before_the_callback(result):
     feed = batches().to_keras(aside=2)
     record = Record(feed)
-    model().fit(feed, epochs=2, verbose=0, callbacks=[record, feed.callback])
+    NETWORK.fit(feed, epochs=2, verbose=0, callbacks=[record, feed.callback])
     result["rows saved first"] = [(state["epoch"], state["row"]) for state in record.states]
 
 
@@ -173,15 +184,14 @@ def resumed_stream(result):
     """Stop a stream after two batches, and go on for two whole epochs more."""
     stream = batches().unbatch().filter(lambda x, y, i: True).batch(3)
     feed = stream.to_keras(aside=2)
-    network = model()
     try:
-        network.fit(feed, epochs=3, verbose=0, callbacks=[feed.callback, Stop()])
+        model().fit(feed, epochs=3, verbose=0, callbacks=[feed.callback, Stop()])
     except KeyboardInterrupt:
         saved = feed.state_dict()
     again = stream.to_keras(aside=2)
     again.load_state_dict(json.loads(json.dumps(saved)))
     record = Record(again)
-    network.fit(again, epochs=3, initial_epoch=again.epoch, verbose=0, callbacks=[again.callback, record])
+    NETWORK.fit(again, epochs=3, initial_epoch=again.epoch, verbose=0, callbacks=[again.callback, record])
     result["resumed stream"] = record.epochs
 
 
@@ -195,7 +205,7 @@ def a_single_batch(result):
 
 
 result: dict[str, object] = {"backend": keras.backend.backend()}
-parts = (trained, without_a_word, endless, resumed, weighed, refused)
+parts = (trained, without_a_word, seen_by_keras, endless, resumed, weighed, refused)
 more = (refused_calls, positions_saved_before_the_callback, resumed_stream, a_single_batch)
 for part in parts + more:
     part(result)

@@ -57,6 +57,13 @@ def test_keras_takes_the_dataset_itself(told):
     assert told["is a dataset"]
 
 
+def test_keras_sees_an_adapter_and_nobody_else_does(told):
+    assert told["is an adapter"]
+    assert told["type"] == [True, True, True]
+    assert told["batches"] == 3
+    assert told["first"] == [0, 1]
+
+
 def test_steps_per_epoch_of_an_endless_dataset(told):
     assert told["six steps"] == 3 + 3 + 3 + 1 + 3 + 3
 

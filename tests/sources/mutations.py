@@ -26,6 +26,7 @@ import wave
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -257,13 +258,21 @@ def saved(folder: Path) -> Path:
     return folder / "saved"
 
 
+@cache
+def saved_files() -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in saved(Path(folder)).iterdir()}
+
+
 def read_saved(name: str) -> Callable[[Path], list[object]]:
     """Read a saved dataset of which one file, of this name, is another."""
 
     def read(path: Path) -> list[object]:
         folder = path.parent / "saved"
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copy(path, saved(path.parent) / name)
+        folder.mkdir()
+        for other, content in saved_files().items():
+            (folder / other).write_bytes(path.read_bytes() if other == name else content)
         try:
             return list(ps.Dataset.load(folder))
         except ps.errors.DataError as error:

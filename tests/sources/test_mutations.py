@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(300)  # one program reads files of all formats
 def outcomes():
     """How many damaged files of each format gave data and errors, and what the program said of its own failure."""
     names = [name for name in FORMATS if find_spec(FORMATS[name].needs)]
-    call = [sys.executable, "-m", "tests.sources.mutations", "--seed=0", "24", *names]
+    call = [sys.executable, "-m", "tests.sources.mutations", "--seed=0", "16", *names]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=False)
     return dict(pair for line in done.stdout.splitlines() for pair in json.loads(line).items()), done.stderr
 
