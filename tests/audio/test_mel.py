@@ -61,13 +61,12 @@ def test_results_equal_the_plain_formula(center, width, log, n_fft):
     size = width or n_fft
     window[(n_fft - size) // 2 :][:size] = [0.5 - 0.5 * np.cos(2 * np.pi * i / size) for i in range(size)]
     corners = 700 * (10 ** (np.linspace(*(2595 * np.log10(1 + np.array([20, 7600]) / 700)), 25) / 2595) - 1)
+    hertz = np.arange(n_fft // 2 + 1) * 16_000 / n_fft
+    triangles = [np.interp(hertz, corners[m : m + 3], [0, 1, 0], 0, 0) for m in range(23)]
     rows = []
     for start in range(0, len(padded) - n_fft + 1, 160):
         power = np.abs(np.fft.rfft(padded[start : start + n_fft] * window)) ** 2
-        bands = [
-            sum(p * np.interp(k * 16_000 / n_fft, corners[m : m + 3], [0, 1, 0], 0, 0) for k, p in enumerate(power))
-            for m in range(23)
-        ]
+        bands = [(power * triangle).sum() for triangle in triangles]
         rows.append(np.log(np.maximum(bands, 1e-10)) / {"ln": 1, "log10": np.log(10), "db": np.log(10) / 10}[log])
     np.testing.assert_allclose(op(samples.astype(np.float32)), rows, atol=0.02 if log == "db" else 0.005)
 

@@ -102,7 +102,7 @@ def test_windows_can_be_pickled():
 
 @pytest.mark.parametrize("arguments", [(3,), (3, 1), (2, 1, 2), (2, 5), (3, 1, 1, True)])
 def test_windows_resume_at_every_step(arguments):
-    for ds in (Dataset.range(17), Dataset.range(34).filter(lambda x: x % 2 == 1)):
+    for ds in (Dataset.range(9), Dataset.range(18).filter(lambda x: x % 2 == 1)):
         windows = ds.window(*arguments).map(listed)
         verify_resume(windows)
         verify_determinism(windows)
