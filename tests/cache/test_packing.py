@@ -113,3 +113,13 @@ def test_the_first_rows_of_a_run():
     (run,) = packed([1, 2, 3])
     assert run.first(2).which.tolist() == [0, 1]
     assert len(sums_of(run.first(2))) == 2
+
+
+def test_dicts_whose_keys_have_another_order_are_another_run():
+    packed = Packer(None).pack(Items([{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 3, "b": 4}]), np.arange(3))
+    assert [run.which.tolist() for run in packed] == [[0, 2], [1]]
+    assert [list(element_of(run)) for run in packed] == [["a", "b"], ["b", "a"]]
+
+
+def element_of(run):
+    return run.form.structure.assemble([[0]] * len(run.form.leaves), 1)[0]

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from penstock.core import pickling
@@ -131,6 +132,22 @@ def test_a_single_dispatch_function_that_no_module_has_travels_with_what_is_regi
 
 def test_arrays_of_ctypes_travel():
     assert list(there((ctypes.c_int * 3)(1, 2, 3))) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (0,), ()])
+@pytest.mark.parametrize("dtype", ["i8", "f4", "?", "u1"])
+def test_views_of_memory_travel_with_their_items(dtype, shape):
+    view = memoryview(np.arange(int(np.prod(shape))).astype(dtype).reshape(shape))
+    again = there(view)
+    assert (again.tolist(), again.format) == (view.tolist(), view.format)
+    assert again.readonly == view.readonly
+    assert there(view.toreadonly()).readonly
+    assert there(view[::2]).tolist() == view[::2].tolist() if len(shape) == 1 else True
+
+
+def test_a_view_of_items_that_python_cannot_cast_is_refused():
+    with pytest.raises(TypeError, match=r"memoryview of items 'Zf'; pass np\.asarray"):
+        pickling.dumps(memoryview(np.zeros(3, "c8")))
 
 
 def test_an_open_file_is_refused_where_it_would_arrive_as_its_content(tmp_path):

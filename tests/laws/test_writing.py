@@ -119,3 +119,58 @@ def test_an_array_in_several_elements_is_copied_for_each(kind, options):
         assert [(x["a"] if isinstance(x, dict) else x)[0] for x in ds] == wanted
     assert SIGNAL.tolist() == list(range(6))
     assert ZERO.tolist() == [0]
+
+
+def parity(x):
+    x[0] = -1
+    return int(x[1]) % 2
+
+
+def yes(x):
+    return parity(x) < 2
+
+
+def both(x):
+    x[:, 0] = -1
+    return np.ones(len(x), bool)
+
+
+LOOKING = {
+    "filter": lambda ds: ds.filter(yes),
+    "filter, drawing": lambda ds: ds.filter(lambda x, rng: yes(x)),
+    "filter, vectorized": lambda ds: ds.filter(both, vectorized=True),
+    "take_while": lambda ds: ds.take_while(yes),
+    "unique": lambda ds: ds.unique(lambda x: (parity(x), int(x[1]))),
+    "group_by_window": lambda ds: ds.group_by_window(parity, lambda key, window: window, 2),
+    "rejection_resample": lambda ds: ds.rejection_resample(parity, [0.5, 0.5], [0.5, 0.5], seed=0).map(lambda c, x: x),
+    "bucket_by_sequence_length": lambda ds: ds.bucket_by_sequence_length(parity, [3], [2, 2]).unbatch(),
+    "batch_by_tokens": lambda ds: ds.batch_by_tokens(lambda x: parity(x) + 1, 4).unbatch(),
+    "split": lambda ds: ds.split({"all": 1.0}, key_func=parity)["all"],
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("look", LOOKING.values(), ids=LOOKING)
+def test_functions_that_decide_about_an_element_do_not_change_it(look, traced, streamed):
+    ds = Dataset.range(6).map(lambda i: np.array([i, i + 1]), vectorized=None if traced else False)
+    ds = look(ds.filter(bool_of_sum) if streamed else ds)
+    for options in WAYS:
+        assert sorted(x.tolist() for x in ds.with_options(options)) == [[i, i + 1] for i in range(6)]
+
+
+def bool_of_sum(x):
+    return bool(x.sum())
+
+
+@pytest.mark.parametrize("name", ["filter", "take_while", "unique", "group_by_window", "batch_by_tokens"])
+def test_nor_with_an_error_policy(name):
+    ds = Dataset.range(6).map(lambda i: np.array([i, i + 1]))
+    made = {
+        "filter": lambda: ds.filter(yes, on_error="skip"),
+        "take_while": lambda: ds.take_while(yes, on_error="skip"),
+        "unique": lambda: ds.unique(lambda x: (parity(x), int(x[1])), on_error="skip"),
+        "group_by_window": lambda: ds.group_by_window(parity, lambda key, window: window, 2, on_error="skip"),
+        "batch_by_tokens": lambda: ds.batch_by_tokens(lambda x: parity(x) + 1, 4, on_error="skip").unbatch(),
+    }[name]()
+    assert sorted(x.tolist() for x in made) == [[i, i + 1] for i in range(6)]

@@ -185,6 +185,8 @@ class Packer:
 def _of_one_structure(chunk: Chunk) -> list[tuple[Structure, list[_Column], Rows]]:
     """Group the elements of a chunk by structure: for each, a column per leaf, and which elements they are."""
     if not isinstance(chunk, Columns):
+        if len(set(map(_order, chunk.held()))) > 1:
+            return _grouped(chunk.held())
         try:
             chunk = chunk.to_columns(operation="cache")
         except ElementError:
@@ -196,16 +198,21 @@ def _of_one_structure(chunk: Chunk) -> list[tuple[Structure, list[_Column], Rows
     return [(chunk.structure, columns, np.arange(len(chunk)))]
 
 
+def _order(element: Any) -> tuple[Any, ...] | None:
+    """Return the keys of a dict in their order, in which structures do not differ."""
+    return tuple(element) if type(element) is dict else None
+
+
 def _grouped(elements: list[Any]) -> list[tuple[Structure, list[_Column], Rows]]:
-    groups = defaultdict[Structure, list[int]](list)
+    groups = defaultdict[tuple[Structure, tuple[Any, ...] | None], list[int]](list)
     leaves: list[list[Any]] = []
     for i, element in enumerate(elements):
         flat, structure = flatten(element)
         leaves.append(flat)
-        groups[structure].append(i)
+        groups[structure, _order(element)].append(i)
     return [
         (structure, [list(column) for column in zip(*(leaves[i] for i in at), strict=True)], np.array(at, np.int64))
-        for structure, at in groups.items()
+        for (structure, _), at in groups.items()
     ]
 
 

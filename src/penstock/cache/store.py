@@ -328,7 +328,7 @@ def _chosen(rows: Rows, chunk: Chunk, which: NDArray[np.bool_]) -> tuple[Rows, C
 def _joined(chunks: list[tuple[Chunk, Rows]], count: int) -> Chunk:
     """Return the elements of several chunks, each at its positions, as one."""
     parts = [(chunk, which) for chunk, which in chunks if isinstance(chunk, Columns)]
-    if len(parts) < len(chunks) or any(chunk.structure != parts[0][0].structure for chunk, _ in parts):
+    if len(parts) < len(chunks) or any(not chunk.structure.rebuilds_as(parts[0][0].structure) for chunk, _ in parts):
         elements: list[Any] = [None] * count
         for chunk, which in chunks:
             for i, element in zip(which.tolist(), chunk.elements(), strict=True):

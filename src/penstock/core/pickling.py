@@ -175,6 +175,26 @@ def _stream_of_process(file: io.TextIOWrapper) -> tuple[Any, tuple[Any, ...]]:
     raise TypeError(f"cannot pickle an open file: {getattr(file, 'name', file)!r}")
 
 
+def view_again(data: bytes | bytearray, kind: Any, shape: Any) -> memoryview[Any]:
+    """Return a `memoryview` of these items.
+
+    >>> view_again(bytes([1, 0, 2, 0]), "h", (2,)).tolist()
+    [1, 2]
+    """
+    return memoryview(data).cast("B").cast(kind, shape) if data else memoryview(data).cast(kind)
+
+
+def _view(view: memoryview[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """Reduce a view to its items, of which cloudpickle would send the bytes."""
+    data = view.tobytes()
+    parts = data if view.readonly else bytearray(data), view.format, view.shape
+    try:
+        view_again(*parts)
+    except (ValueError, TypeError, NotImplementedError):
+        raise TypeError(f"cannot pickle a memoryview of items {view.format!r}; pass np.asarray of it") from None
+    return view_again, parts
+
+
 @cache
 def _pickler() -> Any:
     from cloudpickle import Pickler
@@ -186,7 +206,9 @@ def _pickler() -> Any:
         return make, (*parts[:FILENAME], code.co_filename, *parts[FILENAME + 1 :])
 
     class PicklerWithFilenames(Pickler):
-        dispatch_table: ClassVar[Any] = ChainMap({CodeType: with_filename, io.TextIOWrapper: _stream_of_process}, table)
+        dispatch_table: ClassVar[Any] = ChainMap(
+            {CodeType: with_filename, io.TextIOWrapper: _stream_of_process, memoryview: _view}, table
+        )
         references: References
 
         def reducer_override(self, obj: Any) -> Any:

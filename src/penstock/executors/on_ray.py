@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core import pickling
 from penstock.core.checks import check_count, check_mapping, check_number, check_text
 from penstock.core.errors import WorkerError
 from penstock.core.lazy import require
@@ -340,11 +341,9 @@ def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
     Ray would change the class of an exception.
     """
-    import cloudpickle
-
     buffers: list[pickle.PickleBuffer] = []
     try:
-        data = cloudpickle.dumps(function(*args, **kwargs), protocol=5, buffer_callback=buffers.append)
+        data = pickling.dumps(function(*args, **kwargs), protocol=5, buffer_callback=buffers.append)
     except Exception as error:  # noqa: BLE001 - the caller raises it
         return True, _pickled(error), []
     arrays = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]

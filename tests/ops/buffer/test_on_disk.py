@@ -56,6 +56,20 @@ def test_elements_are_read_only_and_containers_belong_to_the_consumer(tmp_path):
         assert ds[0]["x"] is not None
 
 
+@pytest.mark.parametrize("kept", [{}, {"limit_bytes": 1, "spill": True}, {"path": True}])
+@pytest.mark.parametrize("first", [0, 3])
+def test_dicts_keep_the_order_of_their_keys(tmp_path, kept, first):
+    def made(i):
+        return {"a": 1, "b": i} if i % 2 else {"b": i, "a": 1}
+
+    ds = Dataset.range(6).map(made).cache(**({"path": tmp_path} if kept.get("path") else kept))
+    list(ds.take(first))
+    for options in (INLINE, ps.Options(executor="threads", workers=2)):
+        for _ in range(2):
+            assert [list(row) for row in ds.with_options(options)] == [["b", "a"], ["a", "b"]] * 3
+    assert [list(ds[row]) for row in range(6)] == [["b", "a"], ["a", "b"]] * 3
+
+
 def test_each_epoch_is_shuffled_and_augmented_anew(tmp_path):
     ds = Dataset.range(50).cache(tmp_path).shuffle(seed=1).map(lambda x, rng: (int(x), rng.random()))
     first, second = list(ds), list(ds)

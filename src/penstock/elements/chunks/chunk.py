@@ -240,7 +240,7 @@ Chunk: TypeAlias = Columns | Items
 
 
 def concat(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the elements of all chunks as one chunk; columns stay columns if all have one structure.
+    """Return the elements of all chunks as one chunk; columns stay columns if all rebuild their elements alike.
 
     >>> concat([Columns(LEAF, [np.arange(2)], 2), Columns(LEAF, [np.arange(3)], 3)]).elements() == [0, 1, 0, 1, 2]
     True
@@ -248,7 +248,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     if len(chunks) == 1:
         return chunks[0]
     columns = [chunk for chunk in chunks if isinstance(chunk, Columns)]
-    if columns and len(columns) == len(chunks) and all(c.structure == columns[0].structure for c in columns):
+    if columns and len(columns) == len(chunks) and all(c.structure.rebuilds_as(columns[0].structure) for c in columns):
         parts = zip(*(chunk.columns for chunk in columns), strict=True)
         return Columns(columns[0].structure, list(map(_concat_columns, parts)), sum(map(len, columns)))
     return Items(list(chain.from_iterable(chunk.held() for chunk in chunks)))

@@ -78,6 +78,10 @@ class Structure:
             self._paths = [""] if self is LEAF else nested.trees.tree_paths(self.treespec)
         return self._paths
 
+    def rebuilds_as(self, other: Structure) -> bool:
+        """Return whether both rebuild elements alike, with the keys of dicts in the same order."""
+        return self is other or (self == other and repr(self) == repr(other))
+
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Structure) and self.treespec == other.treespec)
 

@@ -92,7 +92,7 @@ class Beside(Node):
         if self.function is None:
             return partial(self._paired, lambda chunk: chunk.held(), None)
         turns = turns_of(self.function, thread_safe=self.thread_safe)
-        return partial(self._paired, elements_for(self.function), turns)
+        return partial(self._paired, elements_for(self.function, go_on=True), turns)
 
     def _paired(
         self, elements_of: Callable[[Chunk], list[Any]], turns: LockSet | None, chunk: Chunk, rows: Rows

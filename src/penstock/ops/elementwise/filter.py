@@ -20,6 +20,7 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import has_traced_form, name_of
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import called_in_turns
+from penstock.plan.safety.writing import chunk_for
 from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
 
@@ -60,8 +61,8 @@ class Filter(Streamed):
         if has_traced_form(self.predicate):
             judge = apply_traced(replace(self, predicate=self.predicate.function), self.predicate, allocate)
             return lambda chunk, ids: judge(chunk, ids, [np.empty(len(chunk), np.bool_)])
-        apply = self._apply(allocate)
-        return lambda chunk, ids: apply(chunk, ids, None)
+        apply, ready = self._apply(allocate), chunk_for(self.predicate, go_on=True)
+        return lambda chunk, ids: apply(ready(chunk), ids, None)
 
     def _apply(self, allocate: Allocate) -> Apply:
         return called_in_turns(self._build(allocate), self.predicate, self.thread_safe)

@@ -25,6 +25,7 @@ from penstock.plan.functions import name_of
 from penstock.plan.node import Node, Streamed
 from penstock.plan.outcomes import outcomes_here
 from penstock.plan.safety.calls import called_in_turns
+from penstock.plan.safety.writing import chunk_for
 from penstock.plan.step import Step
 from penstock.plan.traits import Traits
 from penstock.plan.types import Spec
@@ -81,7 +82,9 @@ class Classify(Node):
         return run
 
     def _classify(self) -> Apply:
-        return called_in_turns(element_wise(self), self.class_func, self.thread_safe)
+        apply = called_in_turns(element_wise(self), self.class_func, self.thread_safe)
+        ready = chunk_for(self.class_func, go_on=True)
+        return lambda chunk, rows, out: apply(ready(chunk), rows, out)
 
     def _paired(self, chunk: Chunk, ids: Rows, classify: Apply) -> Chunk:
         values = classify(chunk, ids, None).held()

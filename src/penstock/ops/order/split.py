@@ -23,6 +23,7 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.node import RowMap
 from penstock.plan.safety.calls import entered, turns_of
+from penstock.plan.safety.writing import elements_for
 from penstock.plan.traits import Traits
 from penstock.plan.types import UNKNOWN
 
@@ -119,10 +120,10 @@ class Keyed(RowMap):
         return selected(rows, positions=self.positions, input_stride=self.input.stride)
 
     def spread(self, allocate: Allocate) -> Spread:
-        turns = turns_of(self.key, thread_safe=self.thread_safe)
+        turns, elements_of = turns_of(self.key, thread_safe=self.thread_safe), elements_for(self.key, go_on=True)
 
         def run(piece: Piece) -> Piece:
-            found = (_hash(element, self.key, self.seed) for element in piece.chunk.elements())
+            found = (_hash(element, self.key, self.seed) for element in elements_of(piece.chunk))
             with entered(turns):
                 hashes = np.fromiter(found, np.uint64, len(piece))
             return piece.select(np.flatnonzero(self._has(hashes)))

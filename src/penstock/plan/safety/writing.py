@@ -32,6 +32,8 @@ _NAMES = frozenset(
             "putmask",
             "resize",
             "setfield",
+            "setitem",
+            "__setitem__",
         ),
         *(
             "shuffle",
@@ -123,23 +125,24 @@ def _only_reads(code: types.CodeType) -> bool:
     return all(_only_reads(each) for each in code.co_consts if isinstance(each, types.CodeType))
 
 
-def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
+def elements_for(*functions: Any, go_on: bool = False) -> Callable[[Chunk], list[Any]]:
     """Return a function that makes the elements of a chunk for calls of the functions.
 
     The elements have their own containers. If the functions may write into arrays, they get copies of arrays that an
     earlier function has made, because it may have kept them, or put one into several elements. Functions that may
-    change read-only arrays get copies of these too.
+    change read-only arrays get copies of these too. If the elements `go_on` after the calls, as behind a predicate,
+    such functions get copies of all arrays.
     """
-    ready = chunk_for(*functions)
+    ready = chunk_for(*functions, go_on=go_on)
     return lambda chunk: ready(chunk).elements()
 
 
-def chunk_for(*functions: Any) -> Callable[[Chunk], Chunk]:
+def chunk_for(*functions: Any, go_on: bool = False) -> Callable[[Chunk], Chunk]:
     """Return a function that returns the chunk whose elements are those of `elements_for`."""
     writes, ignores = any(map(may_write, functions)), any(map(may_change_read_only, functions))
 
     def ready(chunk: Chunk) -> Chunk:
-        made = duplicate(chunk) if writes and _may_share(chunk) else chunk
+        made = duplicate(chunk) if writes and (go_on or _may_share(chunk)) else chunk
         return writeable(made) if ignores else made
 
     return ready if writes or ignores else lambda chunk: chunk
