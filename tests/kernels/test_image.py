@@ -24,9 +24,10 @@ def test_resizing_equals_the_twin(height, width, to_height, to_width, channels, 
 
 
 @pytest.mark.parametrize("antialias", [True, False])
-@pytest.mark.parametrize("size", [(224, 224), (15, 16), (17, 1), (1, 640), (450, 900)])
+@pytest.mark.parametrize("size", [(224, 224), (15, 16), (17, 1), (1, 640), (400, 520)])
 def test_resizing_a_large_image_equals_the_twin(size, antialias) -> None:
     image = np.random.default_rng(0).integers(0, 256, (375, 500, 3), np.uint8)
+    image = image if max(size) < 400 else image[:, :, :1]  # the twin takes long
     found = kernel.resize_pixels(image, size, antialias=antialias)
     np.testing.assert_array_equal(found, twin.resize_pixels(image, size, antialias=antialias))
 

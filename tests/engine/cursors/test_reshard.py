@@ -62,16 +62,16 @@ def step(iterators):
 )
 def test_global_batches_are_the_same_across_restarts_with_any_number_of_shards(ds, above):
     alone = [it.iterator(epoch=2) for it in shards_of(ds, 1, above)]
-    wanted = [step(alone) for _ in range(20)]
+    wanted = [step(alone) for _ in range(12)]
     states, made = None, []
     for count in (4, 2, 6, 1, 12, 3):
         iterators = [shard.iterator(epoch=2) for shard in shards_of(ds, count, above)]
         for it in iterators:
             if states is not None:
                 it.load_state_dict(states)
-        made += [step(iterators) for _ in range(3)]
+        made += [step(iterators) for _ in range(2)]
         states = saved(iterators)
-    assert made == wanted[:18]
+    assert made == wanted
 
 
 @pytest.mark.parametrize("ds", [STREAM, ROWS], ids=["stream", "rows"])
@@ -286,7 +286,7 @@ def test_a_stream_that_has_ended_stays_ended_with_a_map_after_the_shard(rows, st
     ids=["batch(1)", "batch(2)", "map, batch", "batch, map", "batch(1), batch(2)", "enumerate", "enumerate, batch"],
 )
 def test_the_state_of_one_shard_loads_as_a_list_once_some_streams_have_ended(above, options, kept):
-    for streams in (2, 4):
+    for streams in (2, 4)[options.workers == 2 :]:
         ds = above(Dataset.range(10).filter(lambda x: x in kept).shard(1, 0, streams=streams))
         whole = [str(element) for element in ds]
         for received in range(len(whole) + 1):

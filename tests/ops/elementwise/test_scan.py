@@ -21,7 +21,7 @@ from penstock.plan.flow import Piece
 from penstock.testing.laws import verify_resume
 from tests.plan.flows import assert_streams, stream_of
 
-STREAM = Dataset.range(40).filter(lambda x: x % 3 > 0)
+STREAM = Dataset.range(25).filter(lambda x: x % 3 > 0)
 
 
 def summed(total, x):
@@ -142,8 +142,8 @@ KINDS = [
 @pytest.mark.parametrize("workers", [None, 2])
 def test_a_restored_iterator_continues_exactly(state, function, workers):
     options = None if workers is None else Options(executor="threads", workers=workers)
-    verify_resume(STREAM.scan(state, function), most=14, options=options)
-    verify_resume(Dataset.range(9).scan(state, function).repeat(2), most=14, options=options)
+    verify_resume(STREAM.scan(state, function), most=8, options=options)
+    verify_resume(Dataset.range(5).scan(state, function).repeat(2), most=8, options=options)
 
 
 @given(st.integers(1, 60), st.integers(0, 40), st.integers(1, 2000))
