@@ -18,7 +18,7 @@ import transformers
 
 import penstock as ps
 
-LENGTH, BATCH, STEPS = 64, 16, 160
+LENGTH, BATCH, STEPS = 32, 16, 160
 END = 256  # the token after each paragraph; lower tokens are bytes
 
 
@@ -28,7 +28,7 @@ def paragraphs() -> list[bytes]:
 
 def dataset() -> ps.Dataset:
     """Return the batches of all steps; in a job of several processes, the part of this one."""
-    ds = ps.Dataset.from_source(paragraphs()).shuffle(seed=0).repeat().map(tokens)
+    ds = ps.Dataset.from_source(paragraphs()).shuffle(seed=0).map(tokens)
     batches = ds.pack(LENGTH, strategy="split").batch(BATCH).take(STEPS).shard_by_rank()
     return batches.map(lambda batch: {"input_ids": batch["tokens"], "labels": batch["tokens"]})
 
@@ -61,7 +61,7 @@ def train(folder: str, *, resume: str | None = None) -> Trainer:
     if resume:
         feed.load_state_dict(json.loads(Path(resume, "data.json").read_text()))
     config = transformers.GPT2Config(
-        vocab_size=END + 1, n_positions=LENGTH, n_embd=64, n_layer=2, n_head=2,
+        vocab_size=END + 1, n_positions=LENGTH, n_embd=64, n_layer=1, n_head=2,
         resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=END, eos_token_id=END,
     )  # fmt: skip
     settings = transformers.TrainingArguments(

@@ -15,6 +15,7 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 DIGITS = "sklearn.datasets"
 TORCH = DIGITS, "torch", "torch._dynamo"  # which optimizers import
+PLOTS = "matplotlib", "pandas"  # as others that are `missing`: frameworks import them wherever they are there
 
 
 VERDICT = re.compile(r"(Input|Step|Transfer|Storage|GIL|Memory)-bound|Too early to say: \d+ (batches|elements|steps)")
@@ -176,7 +177,7 @@ def test_lightning_resumes_within_an_epoch(printed):
 
 def test_the_trainer_of_hugging_face_resumes_to_the_same_loss(printed):
     needs("transformers", "accelerate")
-    told = printed("transformers_text.py", *TORCH)
+    told = printed("transformers_text.py", *TORCH, missing=("datasets", "tensorflow", *PLOTS))
     assert VERDICT.search(told)
     assert same_losses(told)
     assert float(re.search(r"(\S+) uninterrupted", told)[1]) < 2.9  # 3.3 by the frequencies of bytes
@@ -191,7 +192,7 @@ def test_accelerate_resumes_to_the_same_loss(printed):
 
 def test_keras_recognizes_digits(printed):  # the other backends: tests/feed/test_keras.py
     needs("keras")
-    told = printed("keras_digits.py", DIGITS, "jax", missing=("tensorflow",))  # which Keras imports where it is there
+    told = printed("keras_digits.py", DIGITS, "jax", missing=("tensorflow", *PLOTS))
     assert "stopped in epoch 0 after 21 batches" in told
     assert share_of(told, "of 297 digits held out") > 95
     assert "jax: " in told
@@ -200,7 +201,7 @@ def test_keras_recognizes_digits(printed):  # the other backends: tests/feed/tes
 
 def test_loss_and_outputs_of_the_same_batch_in_a_train_step(printed):
     needs("tensorflow")
-    told = printed("keras_hard_digits.py")
+    told = printed("keras_hard_digits.py", DIGITS, missing=("jax", *PLOTS))
     assert float(re.search(r"mean loss in the last epoch: (\S+)", told)[1]) < 0.3
     assert VERDICT.search(told)
     assert len(re.findall(r"digit \d+ is a \d, answered \d: loss \d\.\d\d", told)) == 3
