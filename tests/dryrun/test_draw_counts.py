@@ -38,7 +38,7 @@ def test_counts_of_ending_streams_are_found_by_running_the_streams(kind, weights
         given = Dataset.random(seed=4).map(lambda x: [x % 5, 2]).take(500) if weights == "data" else weights
         old = sample(members, given, seed=5, rerandomize_each_iteration=True)
     old = old.with_options(Options(seed=11))
-    for count in (0, 1, 40, 90, 130, 221):
+    for count in (0, 1, 40, 130, 221):
         made = [int(x) for x in old.take(count).iterator(epoch=epoch)]
         if len(made) < count:
             with pytest.raises(ValueError, match=f"the mixture has {len(made)} elements"):

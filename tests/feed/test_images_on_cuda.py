@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from ctypes.util import find_library
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from tests.image.photos import encoded, picture
 for module in ("nvidia", "nvidia.nvimgcodec", "cupy"):
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed", allow_module_level=True)
+if find_library("cuda") is None:
+    pytest.skip("there is no CUDA driver", allow_module_level=True)
 torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("there is no CUDA device", allow_module_level=True)
