@@ -110,7 +110,12 @@ class ReadOnlyError(Exception):
         raise AttributeError(name)
 
 
-ODD = (FrozenError, FalsyError, ReadOnlyError)
+class UndecidedError(Exception):
+    def __bool__(self):
+        raise ValueError
+
+
+ODD = (FrozenError, FalsyError, ReadOnlyError, UndecidedError)
 REACHED = {
     **{name: reach for name, reach in ITERATED.items() if name != "as PyTorch's"},
     "rows": lambda ds: [ds[row] for row in range(len(ds))],
@@ -274,7 +279,13 @@ def three(x):
     yield from range(int(x), int(x) + 3)
 
 
-def test_a_pool_of_processes_makes_the_elements_of_generators(processes):
-    options = ps.Options(executor=processes, workers=2)
-    elements = list(ps.Dataset.range(90).flat_map(three).with_options(options))
-    assert elements == [y for x in range(90) for y in range(x, x + 3)]
+@pytest.mark.parametrize("forgives", [False, True])
+@pytest.mark.parametrize("name", ["processes", "worker_processes"])
+@pytest.mark.parametrize("call", ["flat_map", "interleave"])
+def test_other_processes_make_the_elements_of_generators(call, name, forgives, request):
+    executor = request.getfixturevalue(name)
+    options = ps.Options(executor=executor, workers=2 if executor == "processes" else None)
+    more = {"on_error": "skip"} if forgives else {}
+    for function in (three, lambda x: iter([x, x])):
+        ds = getattr(ps.Dataset.range(90).map(abs), call)(function, **more)
+        assert list(ds.with_options(options)) == list(ds.with_options(ps.Options(executor="inline")))

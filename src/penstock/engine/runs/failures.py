@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.core.blame import Blame, add_blame, hand_on_blames
@@ -71,7 +71,7 @@ def _made_again(job: Job, work: Work, unsent: BaseException | None = None) -> Ge
     for item in range(len(job)):
         task = job.alone(item)
         result = work.tried(task)
-        is_sent = unsent is not None and not (isinstance(result, Made) and _is_held(result.piece))
+        is_sent = unsent is not None and not (isinstance(result, Made) and _is_held(result.piece, work.plan))
         if isinstance(result, Made) and is_sent:
             result = _unsendable(task, result, work.plan) or result
         if not isinstance(result, Made):
@@ -82,11 +82,14 @@ def _made_again(job: Job, work: Work, unsent: BaseException | None = None) -> Ge
     return None
 
 
-def _is_held(piece: Piece) -> bool:
+def _is_held(piece: Piece, plan: Node) -> bool:
     """Return True if the consumer is to go through some result itself, such as a generator: it can be made here."""
     from penstock.ops.combine.unpack import HeldResult  # rarely needed
 
-    return isinstance(piece.chunk, Items) and HeldResult in piece.chunk.types
+    if not isinstance(piece.chunk, Items):
+        return False
+    of_interleave = plan.elementwise and plan.name == "interleave"
+    return any(kind is HeldResult or (of_interleave and issubclass(kind, Iterator)) for kind in piece.chunk.types)
 
 
 def _unsendable(task: Task, made: Made, plan: Node) -> BaseException | None:
