@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core.errors import CacheWarning
 from penstock.ops.buffer.cache import Store
 from penstock.testing.laws import verify_determinism, verify_resume
 
@@ -369,3 +370,17 @@ def test_an_image_and_a_data_frame_are_the_same_in_every_epoch():
     ds = Dataset.range(2).map(lambda i: {"image": image.new("L", (2, 2)), "frame": pandas.DataFrame({"x": [0]})})
     changing = ds.cache().map(changed)
     assert [list(changing) for _ in range(3)] == [[(1, 1)] * 2] * 3
+
+
+@pytest.mark.parametrize("kept", [{"limit_bytes": 400}, {"limit_bytes": 400, "spill": True}, {}], ids=str)
+@pytest.mark.parametrize("first", [False, True])
+def test_runs_with_and_without_rewriting_share_what_a_stream_has_kept(kept, first):
+    cached = Dataset.range(100).filter(lambda x: x % 3 != 0).shard(1, 0).skip(0).cache(**kept)
+    ways = [cached.with_options(ps.Options(rewrite=rewrite, ignore_lint="all")) for rewrite in (first, not first)]
+    expected = [x for x in range(100) if x % 3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CacheWarning)
+        for way in ways * 2:
+            it = iter(way)
+            assert [next(it) for _ in range(30)] == expected[:30]
+            assert list(way) == expected

@@ -19,6 +19,7 @@ from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.graph import post_order
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node
 from penstock.plan.traits import Traits
@@ -266,11 +267,12 @@ class Cache(Node):
         while at < kept.count and len(chunk := kept.from_here(at)):
             ids = ordinals(epoch, at, len(chunk))
             at, behind = at + len(chunk), None
-            known, after = kept.nearest(at)
+            known, after = self._nearest(kept, at)
             yield Piece(chunk, ids, [at, after if known == at else None])
         if kept.complete and at == kept.count:
             return
-        begun, behind = max((at if behind is not None else 0, behind), kept.nearest(at), key=lambda known: known[0])
+        of_state, of_kept = (at if behind is not None else 0, behind), self._nearest(kept, at)
+        begun, behind = max(of_state, of_kept, key=lambda known: known[0])
         try:
             yield from self._beyond(kept, inputs[0], epoch, at, begun, behind)
         except CursorError as error:
@@ -286,7 +288,7 @@ class Cache(Node):
         with Reader(source, 0, behind) as reader:
             while begun < at and (piece := reader.read(at - begun)) is not None:  # not kept here
                 begun += len(piece)
-                kept.add(begun - len(piece), sealed_chunk(piece.chunk), reader.mark)
+                kept.add(begun - len(piece), sealed_chunk(piece.chunk), (self._written, reader.mark))
             if begun < at:
                 raise CursorError(
                     f"{self.label()}: the saved state comes after element {at - 1:,} of a stream that now ends after "
@@ -294,11 +296,21 @@ class Cache(Node):
                 )
             while (piece := reader.read(MOST_READ)) is not None:
                 chunk = sealed_chunk(piece.chunk)
-                kept.add(at, chunk, reader.mark)
+                kept.add(at, chunk, (self._written, reader.mark))
                 ids = ordinals(epoch, at, len(piece))
                 at += len(piece)
                 yield Piece(handed_out(chunk), ids, [at, reader.mark])
             kept.end(at)
+
+    @cached_property
+    def _written(self) -> tuple[str, ...]:
+        """The operations of the input: a mark of others, rewritten or not, does not fit."""
+        return tuple(node.label() for node in post_order(self.input))
+
+    def _nearest(self, kept: Any, at: int) -> tuple[int, Mark]:
+        """Return the number of elements, at most `at`, after which a mark of the input is known, and the mark."""
+        count, known = kept.nearest(at)
+        return (count, known[1]) if known is not None and known[0] == self._written else (0, None)
 
     def arguments(self) -> str:
         return self.store.label()
