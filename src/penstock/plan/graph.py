@@ -153,6 +153,21 @@ def rebuild(plan: Node, change: Callable[[Node], Node]) -> Node:
     return fold(plan, lambda node, inputs: change(with_inputs(node, inputs)))
 
 
+def rebuild_once(plan: Node, change: Callable[[Node], Node]) -> Node:
+    """Return the same, where a node that is read at several places is one again: seeds that are bound later are equal.
+
+    `change` is called once for such a node.
+    """
+    made: dict[int, Node] = {}
+
+    def combine(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if id(node) not in made:
+            made[id(node)] = change(with_inputs(node, inputs))
+        return made[id(node)]
+
+    return fold(plan, combine)
+
+
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """Return the same transformation over other inputs; the node itself if the inputs are the same objects."""
     if not inputs or all(new is old for new, old in zip(inputs, node.inputs, strict=True)):

@@ -73,6 +73,21 @@ def test_a_state_of_the_stream_goes_on_as_a_stream_after_it_was_cached(tmp_path,
         assert len(received) == 3
 
 
+def test_such_a_state_loads_if_a_part_of_the_plan_is_read_twice(tmp_path):
+    def plan():
+        cached = Dataset.from_generator(lambda: iter(range(17))).cache(tmp_path)
+        drawn = cached.map(lambda x, rng: (x, int(rng.integers(1000))))
+        return drawn.concatenate(drawn.skip(2))
+
+    it = iter(plan())
+    assert len([next(it) for _ in range(2)]) == 2
+    saved, rest = it.state_dict(), as_texts(it)
+    list(plan())
+    again = plan()
+    again.load_state_dict(saved)
+    assert as_texts(again) == rest
+
+
 def test_another_seed_makes_the_elements_of_a_cached_stream_again(tmp_path):
     def plan(**options):
         ds = Dataset.range(9).filter(lambda x: x != 3).map(lambda x, rng: rng.random()).cache(tmp_path)

@@ -25,7 +25,7 @@ from penstock.dataset import arguments
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.methods.elementwise import standing_for, with_on_error
 from penstock.ops import buffer, elementwise, order
-from penstock.plan.graph import blocks_of, rebuild
+from penstock.plan.graph import blocks_of, rebuild_once
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
 
@@ -314,7 +314,7 @@ class OrderMethods(Handle[T_co]):
                 for name, start, size in zip(parts, starts, sizes, strict=False)
             }
         ordered = self._over(
-            buffer.options.WithOptions(rebuild(plan, _in_order), Options(deterministic=True, ignore_lint="all"))
+            buffer.options.WithOptions(rebuild_once(plan, _in_order), Options(deterministic=True, ignore_lint="all"))
         )
         hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key_func, chosen)
         total, low = sum(shares), 0

@@ -18,7 +18,7 @@ from penstock.index.epochs import positions
 from penstock.ops.buffer.cache import Cache, RowsKept
 from penstock.ops.order.shuffle import Shuffle
 from penstock.plan.flow import Flow, close
-from penstock.plan.graph import post_order, rebuild
+from penstock.plan.graph import post_order, rebuild_once
 from penstock.plan.node import Node
 from penstock.plan.traits import Traits
 from penstock.plan.types import Program, Spec
@@ -119,4 +119,4 @@ def as_streams(plan: Node, chosen: Callable[[Node], bool] = lambda stream: True)
             return node.plans[0]
         return node.as_asked if isinstance(node, Shuffle) and not node.input.indexed else node
 
-    return rebuild(plan, combine) if any(isinstance(node, CachedStream) for node in post_order(plan)) else plan
+    return rebuild_once(plan, combine) if any(isinstance(node, CachedStream) for node in post_order(plan)) else plan
