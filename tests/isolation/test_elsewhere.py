@@ -85,7 +85,8 @@ def test_worker_processes_of_the_process_write_into_the_memory_that_is_lent():
 
 def test_the_figures_of_the_process_are_those_of_the_iterator():
     ds = D.range(100).map(lambda x: np.full(1000, x)).filter(lambda x: x[0] % 2 == 0).batch(5)
-    it, there = ds.iterator(epoch=0), ds.with_options(ISOLATED).iterator(epoch=0)
+    inline = ps.Options(isolate=True, executor="inline")
+    it, there = ds.iterator(epoch=0), ds.with_options(inline).iterator(epoch=0)
     assert len(list(it)) == len(list(there)) == 10
     wanted, got = it.stats(), there.stats()
     assert got.mode == "isolated: inline"

@@ -314,7 +314,7 @@ def test_names_are_kept_where_there_are_no_class_folders(folder):
         ({"Name": 1}, "b.tar", "lowercase"),
         ({"x": 0.1}, "b.tfrecord", "--float32"),
         ({"x": 2**70}, "b.tfrecord", "does not fit int64"),
-        ({"x": {"y": 1}}, "b.parquet", "no place in a column"),
+        ({"x": {"y": 1}}, "b.parquet", "a column cannot hold"),
     ],
 )
 def test_a_record_that_the_target_cannot_hold_is_an_error_that_leaves_no_file(folder, sample, to, reason):
