@@ -181,7 +181,7 @@ def view_again(data: bytes | bytearray, kind: Any, shape: Any) -> memoryview[Any
     >>> view_again(bytes([1, 0, 2, 0]), "h", (2,)).tolist()
     [1, 2]
     """
-    return memoryview(data).cast("B").cast(kind, shape) if data else memoryview(data).cast(kind)
+    return memoryview(data).cast(kind, shape) if data else memoryview(data).cast(kind)
 
 
 def _view(view: memoryview[Any]) -> tuple[Any, tuple[Any, ...]]:

@@ -173,7 +173,8 @@ class Inspect(Handle[T_co]):
         Use it as a dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of
         its element, and the time for one element, or the error and the row at fault; then the findings of the lint (see
         docs/lint.md). `.ok` is true if nothing failed and nothing would warn. Functions are called for these elements
-        (for every element of a batch); at most 10,000 elements of a stream's source are read.
+        (for every element of a batch), and vectorized ones up to six times more, with rows like the first. At most
+        10,000 elements of a stream's source are read.
 
         >>> check = Dataset.range(8).map(lambda x: 6 // x).batch(3).check()
         >>> print(check)

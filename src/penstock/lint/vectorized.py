@@ -52,8 +52,9 @@ def _depends_on_other_rows(function: Callable[..., Any], element: Any) -> bool:
 
     for other in (_larger, np.zeros_like):  # zeros are places in any table, and change no sum
         with suppress(Exception):  # a function that cannot take such numbers is not known to be wrong
-            if _are_alike(row(), row()):
-                return not _are_alike(row(), row(other))
+            alone = row()
+            if _are_alike(alone, row()):
+                return not _are_alike(alone, row(other))
     return False
 
 

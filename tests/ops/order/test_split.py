@@ -165,3 +165,10 @@ def test_a_stream_is_split_by_keys():
     assert sorted(shuffled["a"]) == list(parts["a"])
     with pytest.raises(PlanError, match="a stream has no positions to split by"):
         ds.split(halves)
+
+
+def test_what_is_read_twice_has_one_key_in_the_pass_that_finds_the_parts():
+    drawn = Dataset.range(60).map(lambda x, rng: int(rng.integers(1000)), deterministic=False)
+    pairs = Dataset.zip(drawn, drawn).with_options(Options(seed=3))
+    parts = pairs.split({"a": 0.5, "b": 0.5}, key_func=lambda x, y: str(x - y))
+    assert sorted(len(part) for part in parts.values()) == [0, 60]

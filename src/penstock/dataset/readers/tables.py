@@ -224,8 +224,9 @@ def read_sql(  # noqa: PLR0913 - databases differ
 
     The types of columns are those of the first rows: whole numbers `int64`, numbers and decimals `float64`, booleans,
     text, bytes, dates and times (in UTC). A value of another type, NULL without a value for it in `nulls`, and rows
-    added or removed since then raise a `DataError`. Blocks are kept and shuffled as row groups are in `read_parquet`. A
-    driver that does not declare how values are passed needs its `paramstyle`.
+    added or removed since then raise a `DataError`; to leave out rows with NULL, write a query. Blocks are kept and
+    shuffled as row groups are in `read_parquet`. A driver that does not declare how values are passed needs its
+    `paramstyle`.
 
     An SQLite file at a URL, whose store is opened with `storage_options`, is copied to the local disk by each process
     that reads it; see docs/remote.md. URLs of database servers are for a function that connects.
