@@ -36,10 +36,10 @@ def function_of_other_rows(written: Written) -> Iterator[Found]:
         if isinstance(node, Map) and node.on is not None:
             element = part_in(element, node.on)
         if not is_declared(function) and _depends_on_other_rows(function, element):
-            one = "element is a batch" if batching_of(node.input) is not None else "row is one element"
+            row = "a batch" if batching_of(node.input) is not None else "one element"
             yield Found(
                 node,
-                f"{node.label()} returns another result for a row if the call has other rows (each {one})",
+                f"the result of {node.label()} for a row depends on the other rows of the call (each row is {row})",
                 "compute each row from that row alone, or omit vectorized=True to get one element at a time",
             )
 
